@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.findings.served import LOST, STEPS
+from eyechart.harness.analysis.findings.served import LOST, REPEATED, STEPS
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.journal.manifest import find_runs
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Lab, right
 
@@ -41,3 +44,30 @@ def test_exact_lengths_with_one_step(lab: Lab) -> None:
     assert "are multiples of 5" in found[STEPS.name]
     assert LOST.name not in found
     assert STEPS.name not in kinds(lab, "--exact", "--lengths", "21", "--samples", "4")
+
+
+def test_equal_prompts_are_said_before_and_after(lab: Lab) -> None:
+    """Of ready items: as the check of the task says it. Each item once is no finding."""
+    for name, copies in (("again", 5), ("once", 1)):
+        rows = [
+            {"variables": {"row": "1" * length}, "target": length, "length": length}
+            for length in (3, 6, 12)
+            for _ in range(copies)
+        ]
+        folder = lab.ones.parent
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        task = folder / f"{name}.yaml"
+        task.write_text(
+            f"version: 1\ntitle: x\nitems: {name}.jsonl\nanswer: integer\n"
+            "prompt: 'How many ones? {{ row }} {{ phrase }}'\n"
+        )
+        out = lab.folder / name
+        done = lab.bench("run", "--task", task, "--model", "oracle:4", "--out", out)
+        assert done.code == 0
+        assert ("the same prompt as in line 1" in done.err) == (copies > 1)
+        (run,) = find_runs(out)
+        said = {one.kind: one.sentence for one in findings(read_run(run))}
+        if copies > 1:
+            assert said[REPEATED.name].startswith("The 5 samples at 3 symbols have only 1 prompt:")
+        else:
+            assert REPEATED.name not in said

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from eyechart.harness.plan.oracles import right_replies
 from eyechart.harness.plan.plan import item_of, plan
-from eyechart.harness.plan.repeated_items import FEWEST_DIFFERENT, repeated_items, shortened
+from eyechart.harness.plan.repeated_items import wrong_items
 from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Sample, Settings
+from eyechart.harness.spec import FEWEST_DIFFERENT, Sample, Settings
 from eyechart.harness.task.catalogue import Task
 
 _REFUSAL = "I'm sorry, but I can't help with that."
@@ -64,9 +64,7 @@ def repetitions(task: Task) -> Iterator[str]:
     Looks at the longest rows of the first default condition, or at all ready items.
     """
     if task.spec.items is not None:
-        found = repeated_items(task)
-        yield from shortened(found.contradictions)
-        yield from shortened(found.repeats) if found.is_much else ()
+        yield from wrong_items(task)
         return
     usual = plan(task)
     condition, line = usual.conditions[0], usual.lines[-1]

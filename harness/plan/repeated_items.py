@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.plan.plan import plan
-from eyechart.harness.spec import Line, Sample
+from eyechart.harness.spec import FEWEST_DIFFERENT, Line, Sample
 from eyechart.harness.task.catalogue import Task
 
-FEWEST_DIFFERENT = 0.9
-"""Least share of different prompts in a cell: fewer make its interval too narrow."""
 _SHOWN = 5
 """Most lines that are named."""
 
@@ -49,6 +47,13 @@ def repeated_items(task: Task) -> RepeatedItems:
             )
     is_much = any(len(set(cell)) < FEWEST_DIFFERENT * len(cell) for cell in prompts.values())
     return RepeatedItems(contradictions, repeats, is_much)
+
+
+def wrong_items(task: Task) -> Iterator[str]:
+    """Items that contradict one another, and repeats where they are many."""
+    found = repeated_items(task)
+    yield from shortened(found.contradictions)
+    yield from shortened(found.repeats) if found.is_much else ()
 
 
 def shortened(lines: Sequence[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from eyechart.harness.errors import TaskFileError, UsageError
 from eyechart.harness.plan.plan import Plan, item_of, make_sample, plan
+from eyechart.harness.plan.repeated_items import wrong_items
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Condition, Line, lines_of, varied_label
 from eyechart.harness.task.catalogue import Task, find, open_task
@@ -128,7 +129,8 @@ def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
 
 def warnings_of(planned: Plan) -> list[str]:
     """What is equal in a plan and is asked all the same; mostly nothing."""
-    return [*filter(None, (repeats(planned), twins(planned)))]
+    of_items = wrong_items(planned.task) if planned.task.spec.items is not None else ()
+    return [*of_items, *filter(None, (repeats(planned), twins(planned)))]
 
 
 def twins(planned: Plan) -> str | None:

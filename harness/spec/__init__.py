@@ -35,6 +35,9 @@ from eyechart.harness.spec.turns import Turn, messages_of
 _TURN = 2**64
 _GOLDEN = 0x9E3779B97F4A7C15
 """The golden ratio's share of `_TURN`: 2^64 / 1.618…, rounded to an odd number."""
+FEWEST_DIFFERENT = 0.9
+"""Least share of different prompts among the samples of a line: fewer make its interval too
+narrow."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -163,13 +163,13 @@ def _within(comparison: Comparison, margin: Margin) -> str:
             f"margin ({margin_text(margin, comparison)}). Ask shorter rows or an easier task, or "
             f"give a smaller {named('margin')}"
         )
-    if comparison.area is None and factor_of(margin) is None:
-        lengths = f"{named('margin', '1.5x')} holds the lengths"
-        return f"adaptive samples have no area, so {not_tested}: {lengths} against a factor"
     if (factor := factor_of(margin)) is not None:
         _, low, high = comparison.in_margins(margin)
         lies = "lies" if low > -1 and high < 1 else "is not shown to lie"
         return f"the factor of length {lies} within the margin of {factor:g}"
+    if comparison.area is None:
+        lengths = f"{named('margin', '1.5x')} holds the lengths"
+        return f"adaptive samples have no area, so {not_tested}: {lengths} against a factor"
     from_, to = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
         f"their areas differ by {from_} to {to} points (90 % interval, {comparison.first} minus "

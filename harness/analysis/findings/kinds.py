@@ -37,6 +37,7 @@ OF_A_RUN: tuple[finding.Kind, ...] = (
     served.DRIFT,
     served.NOT_ALL_SCORED,
     served.LOST,
+    served.REPEATED,
     confidence.BELOW_CHANCE,
     confidence.READ_BY_LIKELIHOOD,
     confidence.TIED,

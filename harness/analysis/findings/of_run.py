@@ -10,7 +10,7 @@ from eyechart.harness.analysis.findings.not_known import not_known
 from eyechart.harness.analysis.findings.patterns import patterns
 from eyechart.harness.analysis.findings.right_to import right_to
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
-from eyechart.harness.analysis.findings.served import cuts, doubts, lost, origins, steps
+from eyechart.harness.analysis.findings.served import cuts, doubts, lost, origins, repeated, steps
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
 from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, without_controls
@@ -63,4 +63,5 @@ def _found(
     yield from confidence(run, judged, threshold, model)
     yield from origins(run)
     yield from steps(labels, run.spec.unit)
+    yield from repeated(labels, run.spec.unit)
     yield from of_conditions(shown)

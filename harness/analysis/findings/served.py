@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import span_text
@@ -14,6 +16,7 @@ from eyechart.harness.analysis.samples.draws import Drawn
 from eyechart.harness.analysis.samples.drift import drift
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
+from eyechart.harness.spec import FEWEST_DIFFERENT
 from eyechart.providers.naming import turned_on
 
 _FEWEST_STEPS, _LEAST_STEP = 3, 3
@@ -83,6 +86,20 @@ def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]
         if (step := math.gcd(*(line.length for line in lines))) >= _LEAST_STEP:
             yield STEPS(condition=label, step=step, unit=unit)
             return
+
+
+def repeated(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
+    """The line with the smallest share of different prompts, where that is too small."""
+    found = [
+        (len(np.unique(prompts)) / len(prompts), label, line, len(np.unique(prompts)), len(prompts))
+        for label, one in judged.items()
+        for line in np.unique(one.asked.keys[:, :-1], axis=0).tolist()
+        for prompts in [one.asked.prompts[(one.asked.keys[:, :-1] == line).all(axis=1)]]
+    ]
+    share, label, (length, *_), different, samples = min(found, default=(1.0, "", [0], 0, 0))
+    if share < FEWEST_DIFFERENT:
+        facts = {"condition": label, "length": length, "unit": unit}
+        yield REPEATED(different=different, samples=samples, **facts)
 
 
 def origins(run: JudgedRun) -> Iterator[Finding]:
@@ -209,6 +226,18 @@ def _steps(*, condition: str, step: int, unit: str) -> str:
         "such a period, as with groups of tokens, other lengths may be answered worse. Bands "
         "have all lengths."
     )
+
+
+def _repeated(*, condition: str, length: int, unit: str, different: int, samples: int) -> str:
+    of = f" with {condition}" if condition else ""
+    prompts = "1 prompt" if different == 1 else f"{different:,} different prompts"
+    return (
+        f"The {samples:,} samples at {length:,} {unit}{of} have only {prompts}: equal prompts say "
+        "less than different ones, so the intervals are too narrow."
+    )
+
+
+REPEATED = Kind("repeated prompts", "warning", "samples of a line with equal prompts", _repeated)
 
 
 STEPS = Kind("steps", "note", "all lengths asked are exact multiples of one number", _steps)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,7 @@ class Case:
         return Setting(self.shape, self.rows, samples)
 
 
-def asked(correct: Floats, lengths: _Counts, counts: _Counts) -> Curve:
+def asked(correct: Floats, lengths: npt.NDArray[Any], counts: _Counts) -> Curve:
     """The curve of the first `counts` samples of each line."""
     kept = counts > 0
     mask = np.arange(counts.max())[:, None] < counts[kept]

@@ -51,7 +51,7 @@ def compared(case: Case, run: int, factor: float) -> Comparison:
         chosen.append(curve_of(one))
     both = np.minimum(*counts)
     first, other = (asked(side.correct, side.true_lengths, both) for side in pair)
-    return compare(first, other, (chosen[0], chosen[1]))
+    return compare(first, other, chosen=(chosen[0], chosen[1]))
 
 
 def measure(case: Case, runs: int) -> Row:

@@ -48,7 +48,9 @@ class Case:
     sides: float
 
 
-def compare(first: Curve, second: Curve, chosen: tuple[Curve, Curve] | None = None) -> Comparison:
+def compare(
+    first: Curve, second: Curve, *, chosen: tuple[Curve, Curve] | None = None
+) -> Comparison:
     """The comparison of two curves on the same samples, as `bench compare` makes it of two runs.
     `chosen` are all samples of either side, where these are adaptive.
 
