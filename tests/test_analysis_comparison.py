@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 
 from eyechart.harness.analysis.comparison.comparison import Change, compare_conditions, compare_runs
 from eyechart.harness.analysis.comparison.comparison_table import comparison_table
+from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import Request
 from tests.conftest import Lab, mark_chosen, right
+from tests.test_analysis_family import right_to
+from tests.test_analysis_family import run as other_run
 
 
 def wrong_from(index: int, *, length: int = 5) -> Callable[[Request], str]:
@@ -158,6 +162,21 @@ class TestChange:
         """Even where the areas are equal, since the other side is worse elsewhere."""
         scripts = wrong_from(0, length=3), wrong_from(0, length=5)
         assert self.change(lab, *scripts, margin=0.6) == "worse"
+
+    def test_too_few_replies_for_a_length_show_no_difference_of_lengths(self, lab: Lab) -> None:
+        """Six replies on either side; nothing is said of an accuracy at a length either."""
+        lengths = [3, 5, 9, 17, 33, 65]
+        first, second = (
+            other_run(lab, name, right_to(length), lengths=lengths, samples=1)
+            for name, length in (("far", 99), ("near", 3))
+        )
+        compared = compare_runs(first, second)
+        assert (compared.length.further, compared.length.shown[1:]) == (0, (-math.inf, math.inf))
+        assert compared.change("1.5x") == "undecided"
+        for one in first.conditions.values():
+            estimate = one.effective_length(0.85)
+            assert estimate is not None
+            assert at_length(estimate, 5).reaches is None
 
     def test_adaptive_samples_have_no_area(self, lab: Lab) -> None:
         """They are equivalent within a factor only; effective lengths and lines are compared as

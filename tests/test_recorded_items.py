@@ -67,16 +67,17 @@ def test_a_prompt_without_the_phrase_is_shown_as_it_was(lab: Lab) -> None:
 
 def test_an_empty_row_is_judged_and_has_no_place_on_a_logarithmic_axis(lab: Lab) -> None:
     """Length 0 is a line of every table, and no part of the effective length or of a chart."""
-    task = letters(lab, [0, 2, 4, 8])
-    rows = [{"id": f"q{place}", "reply": str(n)} for place, n in enumerate((5, 2, 4, 9))]
+    lengths, replies = [0, *[2] * 3, *[4] * 3, *[8] * 3], [5, *[2] * 3, *[4] * 3, *[9] * 3]
+    task = letters(lab, lengths)
+    rows = [{"id": f"q{place}", "reply": str(n)} for place, n in enumerate(replies)]
     done = take(lab, said(lab, rows), task)
     assert (done.code, done.err) == (
         0,
-        "4 new replies, 0 known before, 0 rows that cannot be used\n",
+        "10 new replies, 0 known before, 0 rows that cannot be used\n",
     )
     run = read_run(lab.the_run())
     assert run.cells["length"].tolist() == [0, 2, 4, 8]
-    assert run.cells["correct"].tolist() == [0, 1, 1, 0]
+    assert run.cells["correct"].tolist() == [0, 3, 3, 0]
     (judged,) = run.conditions.values()
     assert judged.curve is not None
     assert judged.curve.lengths.tolist() == [2, 4, 8]

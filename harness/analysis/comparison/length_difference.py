@@ -13,6 +13,7 @@ import numpy as np
 
 from eyechart.harness.analysis.length.curve import SIGNIFICANT, TAILS, Curve, Floats
 from eyechart.harness.analysis.length.effective_length import (
+    FEW_REPLIES,
     certified_length,
     crossing,
     has_single_threshold,
@@ -154,10 +155,17 @@ class Side:
     @cached_property
     def length(self) -> Bound | None:
         """The effective length, or else the certified length; `None` where it is not known."""
+        if self.is_few:
+            return None
         length, _ = crossing(self.samples, self.fit, self.threshold)
         if not self.one_threshold:
             length, _ = certified_length(self.samples, self.threshold)
         return length
+
+    @property
+    def is_few(self) -> bool:
+        """Whether it has too few replies for a length, and so for a difference of lengths."""
+        return int(self.samples.scored.sum()) < FEW_REPLIES
 
     @cached_property
     def crossings(self) -> Crossings:
@@ -198,9 +206,10 @@ def sides_difference(first: Side, second: Side, *, paired: bool = True) -> Lengt
     all of its own samples. Without `paired` their rows may differ: their posteriors are
     independent.
     """
-    pair = joined(first, second, paired=paired)
     single = first.one_threshold and second.one_threshold
-    ends = pair.ends
+    ends = joined(first, second, paired=paired).ends
+    if first.is_few or second.is_few:
+        ends = np.full_like(ends, math.inf) * [[-1], [1]]
     return _of_ends((first.length, second.length), _middle(ends), ends, one_threshold=single)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.effective_length import FEW_REPLIES, EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.spec.unit import counted
 
@@ -159,10 +159,11 @@ def at_length(estimate: EffectiveLength, length: int, pieces: int = 1) -> AtLeng
 def is_described(estimate: EffectiveLength, length: float) -> bool:
     """Whether the fitted curve describes the accuracy at a length: with a single threshold at every
     length, else up to the length that the lines certify. A single line that leaves the effective
-    length open says nothing but its own accuracy: the curve there is an assumption.
+    length open says nothing but its own accuracy: the curve there is an assumption. So is that of
+    too few replies for a length.
     """
     certified = estimate.length
-    if estimate.lines == 1 and certified is None:
+    if certified is None and (estimate.lines == 1 or estimate.scored < FEW_REPLIES):
         return False
     if estimate.one_threshold or certified is None:
         return estimate.one_threshold
