@@ -89,7 +89,7 @@ def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]
 
 
 def repeated(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
-    """The line of ready items with the smallest share of different prompts, if that is too small."""
+    """The line of ready items with the fewest different prompts, where these are too few."""
     found = [
         (len(np.unique(prompts)) / len(prompts), label, line, len(np.unique(prompts)), len(prompts))
         for label, one in judged.items()
