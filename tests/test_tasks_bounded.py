@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import eyechart
+from eyechart.harness.errors import TaskError
 from eyechart.harness.plan.plan import sample_from_id
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from tests.test_tasks import drawn, usual
@@ -26,6 +29,7 @@ ANSWERS: dict[str, set[Any]] = {
     "bounded/majority": {"x", "y"},
     "bounded/modulo": {*range(10)},
     "bounded/selective": {*"0123456789"},
+    "bounded/neighbors_match": {*"ABCDEFGH"},
     "memory/flip_flop": {*"01"},
 }
 SEES = 40
@@ -114,6 +118,74 @@ def test_the_last_digits_of_a_long_row_stand_as_deep_in_it() -> None:
     for length in (50, 500):
         depths = [depth(drawn("bounded/selective", length, index)) for index in range(ROWS)]
         assert sum(depths) / ROWS == pytest.approx(0.75, abs=0.02)
+
+
+NODE = re.compile(r"node (\d+): (?:root|parent (\d+))(?:, (\d+) blue)?(?:, value (.))?")
+BREADTHS = {"two": 2, "four": 4, "eight": 8}
+
+
+class Tree:
+    """The nodes of a row, read from its lines."""
+
+    def __init__(self, item: Item) -> None:
+        found = [NODE.fullmatch(line) for line in item.symbols]
+        self.parents = {one[1]: one[2] for one in found if one}
+        self.blue = {one[1]: one[3] for one in found if one}
+        self.values = {one[1]: one[4] for one in found if one and one[4]}
+        self.children = Counter(parent for parent in self.parents.values() if parent)
+        self.lines = [one for one in found if one]
+
+    def path(self, node: str) -> list[str]:
+        """The node and those above it, up to its root."""
+        above = self.parents[node]
+        return [node, *self.path(above)] if above else [node]
+
+    def matches(self, root: str) -> list[str]:
+        """The leaves of any tree with as many blue neighbors as a root."""
+        return [node for node in self.values if self.blue[node] == self.blue[root]]
+
+
+@pytest.mark.parametrize(("breadth", "most"), BREADTHS.items())
+@pytest.mark.parametrize("trees", ["one", "two"])
+def test_a_root_asks_the_leaf_of_its_tree_with_as_many_neighbors(
+    trees: str, breadth: str, most: int
+) -> None:
+    """Each tree has one such leaf, and its levels are filled from the root."""
+    for index, length in product(range(20), (4, 6, 7, 62, 255)):
+        item = drawn("bounded/neighbors_match", length, index, trees=trees, breadth=breadth)
+        tree = Tree(item)
+        assert len(tree.lines) == length == len(tree.parents)
+        roots = [node for node, parent in tree.parents.items() if not parent]
+        assert len(roots) == ("one", "two").index(trees) + 1
+        root = str(item.variables["root"])
+        matching = {tree.path(node)[-1]: node for node in tree.matches(root)}
+        assert matching.keys() == {*roots}
+        assert tree.values[matching[root]] == item.target
+        assert tree.values.keys() == tree.parents.keys() - tree.children.keys()
+        assert max(tree.children.values()) <= most
+        for one in roots:
+            depths = {len(tree.path(node)) for node in tree.values if tree.path(node)[-1] == one}
+            assert max(depths) - min(depths) <= 1
+
+
+def test_a_leaf_with_the_number_of_another_tree_is_right_in_9_of_16_rows() -> None:
+    """Who takes one of the two such leaves without following the parents sees a half, and an eighth
+    of the rest.
+    """
+    right = 0
+    for index in range(ROWS):
+        item = drawn("bounded/neighbors_match", 30, index, trees="two")
+        tree = Tree(item)
+        first = next(
+            node for node in tree.parents if node in tree.matches(str(item.variables["root"]))
+        )
+        right += tree.values[first] == item.target
+    assert right / ROWS == pytest.approx(9 / 16, abs=0.05)
+
+
+def test_a_tree_has_a_root_and_a_leaf() -> None:
+    with pytest.raises(TaskError, match="2 trees have at least 4 nodes"):
+        drawn("bounded/neighbors_match", 3, trees="two")
 
 
 def target(name: str, request: Request) -> tuple[str, int]:
