@@ -120,72 +120,82 @@ def test_the_last_digits_of_a_long_row_stand_as_deep_in_it() -> None:
         assert sum(depths) / ROWS == pytest.approx(0.75, abs=0.02)
 
 
-NODE = re.compile(r"node (\d+): (?:root|parent (\d+))(?:, (\d+) blue)?(?:, value (.))?")
+NODE = re.compile(r"(?:node|root) (\w+)(?: below (\w+)|: (\d+) blue neighbors)")
+LEAF = re.compile(r"leaf below (\w+): (\d+) blue neighbors, value ([A-H])")
 BREADTHS = {"two": 2, "four": 4, "eight": 8}
 
 
-class Tree:
-    """The nodes of a row, read from its lines."""
+class Trees:
+    """The trees of a row, read from its lines."""
 
     def __init__(self, item: Item) -> None:
-        found = [NODE.fullmatch(line) for line in item.symbols]
-        self.parents = {one[1]: one[2] for one in found if one}
-        self.blue = {one[1]: one[3] for one in found if one}
-        self.values = {one[1]: one[4] for one in found if one and one[4]}
-        self.children = Counter(parent for parent in self.parents.values() if parent)
-        self.lines = [one for one in found if one]
+        lines = item.variables["nodes"]
+        assert isinstance(lines, list)
+        found = [NODE.fullmatch(str(line)) for line in lines]
+        self.above = {one[1]: one[2] for one in found if one}
+        self.blue = {one[1]: one[3] for one in found if one and one[3]}
+        assert len(self.above) == len(lines)
+        matched = [LEAF.fullmatch(line) for line in item.symbols]
+        self.leaves = [one.groups() for one in matched if one]
+        assert len(self.leaves) == len(item.symbols)
+        self.children = Counter([*self.above.values(), *(parent for parent, _, _ in self.leaves)])
 
     def path(self, node: str) -> list[str]:
         """The node and those above it, up to its root."""
-        above = self.parents[node]
-        return [node, *self.path(above)] if above else [node]
-
-    def matches(self, root: str) -> list[str]:
-        """The leaves of any tree with as many blue neighbors as a root."""
-        return [node for node in self.values if self.blue[node] == self.blue[root]]
+        return [node, *self.path(self.above[node])] if self.above[node] else [node]
 
 
 @pytest.mark.parametrize(("breadth", "most"), BREADTHS.items())
-@pytest.mark.parametrize("trees", ["one", "two"])
+@pytest.mark.parametrize(("named", "trees"), [("one", 1), ("two", 2)])
 def test_a_root_asks_the_leaf_of_its_tree_with_as_many_neighbors(
-    trees: str, breadth: str, most: int
+    named: str, trees: int, breadth: str, most: int
 ) -> None:
-    """Each tree has one such leaf, and its levels are filled from the root."""
-    for index, length in product(range(20), (4, 6, 7, 62, 255)):
-        item = drawn("bounded/neighbors_match", length, index, trees=trees, breadth=breadth)
-        tree = Tree(item)
-        assert len(tree.lines) == length == len(tree.parents)
-        roots = [node for node, parent in tree.parents.items() if not parent]
-        assert len(roots) == ("one", "two").index(trees) + 1
+    """Each tree has one such leaf, and as many levels as its breadth needs for its leaves."""
+    for index, length in product(range(20), (2, 4, 8, 64, 250)):
+        item = drawn("bounded/neighbors_match", length, index, trees=named, breadth=breadth)
+        row = Trees(item)
         root = str(item.variables["root"])
-        matching = {tree.path(node)[-1]: node for node in tree.matches(root)}
-        assert matching.keys() == {*roots}
-        assert tree.values[matching[root]] == item.target
-        assert tree.values.keys() == tree.parents.keys() - tree.children.keys()
-        assert max(tree.children.values()) <= most
-        for one in roots:
-            depths = {len(tree.path(node)) for node in tree.values if tree.path(node)[-1] == one}
-            assert max(depths) - min(depths) <= 1
+        matching = {
+            row.path(parent)[-1]: value
+            for parent, count, value in row.leaves
+            if count == row.blue[root]
+        }
+        assert len(row.blue) == trees
+        assert matching.keys() == row.blue.keys()
+        assert matching[root] == item.target
+        assert max(count for node, count in row.children.items() if node) <= most
+        levels = next(k for k in range(1, 9) if most**k * trees >= length)
+        assert {len(row.path(parent)) for parent, _, _ in row.leaves} == {levels}
 
 
-def test_a_leaf_with_the_number_of_another_tree_is_right_in_9_of_16_rows() -> None:
+def test_a_leaf_of_whichever_tree_is_right_in_9_of_16_rows() -> None:
     """Who takes one of the two such leaves without following the parents sees a half, and an eighth
     of the rest.
     """
     right = 0
     for index in range(ROWS):
-        item = drawn("bounded/neighbors_match", 30, index, trees="two")
-        tree = Tree(item)
-        first = next(
-            node for node in tree.parents if node in tree.matches(str(item.variables["root"]))
-        )
-        right += tree.values[first] == item.target
+        item = drawn("bounded/neighbors_match", 32, index, trees="two")
+        row = Trees(item)
+        blue = row.blue[str(item.variables["root"])]
+        right += next(value for _, count, value in row.leaves if count == blue) == item.target
     assert right / ROWS == pytest.approx(9 / 16, abs=0.05)
 
 
-def test_a_tree_has_a_root_and_a_leaf() -> None:
-    with pytest.raises(TaskError, match="2 trees have at least 4 nodes"):
-        drawn("bounded/neighbors_match", 3, trees="two")
+def test_leaves_are_the_same_whatever_the_breadth() -> None:
+    """Only the parents differ."""
+    rows = [
+        [
+            leaf[1:]
+            for leaf in Trees(drawn("bounded/neighbors_match", 50, 3, breadth=breadth)).leaves
+        ]
+        for breadth in BREADTHS
+    ]
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_every_tree_has_a_leaf() -> None:
+    with pytest.raises(TaskError, match="2 trees have at least 2 leaves"):
+        drawn("bounded/neighbors_match", 1, trees="two")
 
 
 def target(name: str, request: Request) -> tuple[str, int]:

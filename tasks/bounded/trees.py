@@ -2,58 +2,91 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from eyechart import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
+    from collections.abc import Iterator, Sequence
 
-LEAST = 2
-"""Nodes of a tree: a root and a leaf."""
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NAMES, COUNTS = 26**3, 1_000
+"""So many names and numbers of blue neighbors at first; ten times as many when half are used."""
 
 
 def neighbors_match(
     rng: Random, length: int, *, trees: int, breadth: int, values: Sequence[str]
 ) -> Item:
-    """A line for each of the `length` nodes of `trees` trees, in a drawn order; the target is the
-    value of the leaf that has as many blue neighbors as the root of its tree, for one drawn root.
+    """The `length` leaves of `trees` trees, a leaf of each tree in turn, whose order is drawn; the
+    target is the value of the leaf that has as many blue neighbors as the root of its tree, for one
+    drawn root.
 
-    A node has at most `breadth` children, and the levels of a tree are filled from its root. The
-    leaves of a tree have 1, 2, 3, … blue neighbors in a drawn order, each with a value that is
-    drawn. Every tree has a leaf with the number that is asked for.
+    A leaf has a value, which is drawn, and a number of blue neighbors that no other leaf of its
+    tree has. Leaf number i has the same number in each tree, and so have the roots. A node has at
+    most `breadth` children, and all leaves of a tree are equally deep.
 
     Raises:
-        ValueError: a tree would have no leaf besides its root.
+        ValueError: there are fewer leaves than trees.
     """
-    if length < LEAST * trees:
-        msg = f"{trees} trees have at least {LEAST * trees} nodes"
+    if length < trees:
+        msg = f"{trees} trees have at least {trees} leaves"
         raise ValueError(msg)
-    names = rng.sample(range(1, length + 1), length)
-    leaves = [[*range((size - 2) // breadth + 1, size)] for size in _sizes(length, trees)]
-    asked = rng.randrange(trees)
-    wanted = rng.randint(1, min(map(len, leaves)))
-    lines, target = [], ""
-    for tree, places in enumerate(leaves):
-        counts = rng.sample(range(1, len(places) + 1), len(places))
-        own = names[tree::trees]
-        root = wanted if tree == asked else rng.randint(1, len(places))
-        lines.append(f"node {own[0]}: root, {root} blue")
-        below = [
-            f"node {own[place]}: parent {own[(place - 1) // breadth]}"
-            for place in range(1, len(own))
-        ]
-        lines += below[: -len(places)]
-        for line, count in zip(below[-len(places) :], counts, strict=True):
-            value = rng.choice(values)
-            lines.append(f"{line}, {count} blue, value {value}")
-            if tree == asked and count == wanted:
-                target = value
-    rng.shuffle(lines)
-    return Item(lines, target, {"root": names[asked]})
+    other, share, asked = Random(rng.getrandbits(64)), rng.random(), rng.randrange(trees)
+    names, counts = _names(other), _distinct(rng, COUNTS)
+    wanted = int(share * (length // trees))
+    row: list[str] = []
+    parents: list[list[str]] = [[] for _ in range(trees)]
+    blue, target = 0, ""
+    for place in range(-(-length // trees)):
+        count = next(counts)
+        if place % breadth == 0:
+            for one in parents:
+                one.append(next(names))
+        drawn = [rng.choice(values) for _ in range(trees)]
+        if place == wanted:
+            blue, target = count, drawn[asked]
+        row += rng.sample(
+            [
+                f"leaf below {one[-1]}: {count} blue neighbors, value {value}"
+                for one, value in zip(parents, drawn, strict=True)
+            ],
+            trees,
+        )
+    nodes: list[str] = []
+    roots = [_root(level, breadth, names, nodes) for level in parents]
+    nodes += [f"root {root}: {blue} blue neighbors" for root in roots]
+    other.shuffle(nodes)
+    return Item(row[:length], target, {"root": roots[asked], "nodes": nodes})
 
 
-def _sizes(length: int, trees: int) -> list[int]:
-    """The numbers of nodes of trees that have `length` nodes together, as equal as they can be."""
-    return [len(range(tree, length, trees)) for tree in range(trees)]
+def _root(level: list[str], breadth: int, names: Iterator[str], nodes: list[str]) -> str:
+    """The root above the nodes of a level; adds the lines of all nodes below it to `nodes`."""
+    while len(level) > 1:
+        above = [next(names) for _ in range(-(-len(level) // breadth))]
+        nodes += [f"node {name} below {above[at // breadth]}" for at, name in enumerate(level)]
+        level = above
+    return level[0]
+
+
+def _distinct(rng: Random, many: int) -> Iterator[int]:
+    """Whole numbers from 1 on, each once, drawn from the first `many`, or from ten times as many
+    each time that half of them are used.
+    """
+    used: set[int] = set()
+    while True:
+        number = rng.randint(1, many)
+        if number not in used:
+            used.add(number)
+            yield number
+            many *= 10 if 2 * len(used) >= many else 1
+
+
+def _names(rng: Random) -> Iterator[str]:
+    """Three letters or more, each name once."""
+    for number in _distinct(rng, NAMES):
+        rest, letters = number - 1, ""
+        while rest or len(letters) < 3:
+            rest, letter = divmod(rest, len(LETTERS))
+            letters = LETTERS[letter] + letters
+        yield letters

@@ -17,7 +17,7 @@ A reference of every built-in task, made from its file, with lengths, source, no
 [a task of your own](tasks.md) explains the files.
 
 - Values of axes in bold run by default, the others with `--axis AXIS=VALUE` or `--axis AXIS=all`.
-- A length is a number of symbols: digits, letters, words, keys, steps, nodes, or records.
+- A length is a number of symbols: digits, letters, words, keys, steps, leaves, or records.
 - `order=row_first` shows the row before the question. A model then reads the row without knowing
   what is asked of it, and breaking points move.
 - The first task of each group has a prompt of about ten symbols; `bench tasks show NAME` prints
