@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 GOLDEN = {
     "bounded/majority": "974a56e5107c31fdd3d76bb851622d162cee68ffb259b8583db190d67432e3a3",
     "bounded/modulo": "3d5163eef071e55d0a9cc9402ba9baa1e7c815c8cbb230e5a9dd072f8dfc1d37",
+    "bounded/neighbors_match": "27671d834af5ec78ce9fb9da58f955948a996f62597161eadfe60385e2dc74b3",
     "bounded/parity": "24cd59b3fdcf007a05e44c67a81007f45eba83b5b4a7b0171c70f0100727b6d5",
     "bounded/selective": "ceb5888391df2a0a598fb1120cad1a7eff31e2998d50ba5d60256ea47ca92cb6",
     "capacity/items": "afe7ee8dd858fdcf46ff1422a4f1882582b5cc84d3a16e2fbf003cbcd1ff09f0",
@@ -136,6 +137,7 @@ def test_conditions_are_paired(name: str) -> None:
 ONES = "counting/ones@1|separator=none,strategy=direct,order=question_first"
 AXES_MAKE_ROWS = {
     "bounded/majority",
+    "bounded/neighbors_match",
     "bounded/selective",
     "capacity/items",
     "context/first_last",
@@ -189,7 +191,12 @@ def check_nested(task: Task, condition: Condition, index: int) -> None:
             assert rows[long].startswith(rows[short])
 
 
-PLACED = {"bounded/majority", "copying/repeated_words", "memory/key_values"}
+PLACED = {
+    "bounded/majority",
+    "bounded/neighbors_match",
+    "copying/repeated_words",
+    "memory/key_values",
+}
 """Tasks in which what is asked for stands at a share of the length, or is a count of all of it."""
 
 

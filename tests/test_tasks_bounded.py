@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import eyechart
+from eyechart.harness.errors import TaskError
 from eyechart.harness.plan.plan import sample_from_id
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from tests.test_tasks import drawn, usual
@@ -26,6 +29,7 @@ ANSWERS: dict[str, set[Any]] = {
     "bounded/majority": {"x", "y"},
     "bounded/modulo": {*range(10)},
     "bounded/selective": {*"0123456789"},
+    "bounded/neighbors_match": {*"ABCDEFGH"},
     "memory/flip_flop": {*"01"},
 }
 SEES = 40
@@ -114,6 +118,84 @@ def test_the_last_digits_of_a_long_row_stand_as_deep_in_it() -> None:
     for length in (50, 500):
         depths = [depth(drawn("bounded/selective", length, index)) for index in range(ROWS)]
         assert sum(depths) / ROWS == pytest.approx(0.75, abs=0.02)
+
+
+NODE = re.compile(r"(?:node|root) (\w+)(?: below (\w+)|: (\d+) blue neighbors)")
+LEAF = re.compile(r"leaf below (\w+): (\d+) blue neighbors, value ([A-H])")
+BREADTHS = {"two": 2, "four": 4, "eight": 8}
+
+
+class Trees:
+    """The trees of a row, read from its lines."""
+
+    def __init__(self, item: Item) -> None:
+        lines = item.variables["nodes"]
+        assert isinstance(lines, list)
+        found = [NODE.fullmatch(str(line)) for line in lines]
+        self.above = {one[1]: one[2] for one in found if one}
+        self.blue = {one[1]: one[3] for one in found if one and one[3]}
+        assert len(self.above) == len(lines)
+        matched = [LEAF.fullmatch(line) for line in item.symbols]
+        self.leaves = [one.groups() for one in matched if one]
+        assert len(self.leaves) == len(item.symbols)
+        self.children = Counter([*self.above.values(), *(parent for parent, _, _ in self.leaves)])
+
+    def path(self, node: str) -> list[str]:
+        """The node and those above it, up to its root."""
+        return [node, *self.path(self.above[node])] if self.above[node] else [node]
+
+
+@pytest.mark.parametrize(("breadth", "most"), BREADTHS.items())
+@pytest.mark.parametrize(("named", "trees"), [("one", 1), ("two", 2)])
+def test_a_root_asks_the_leaf_of_its_tree_with_as_many_neighbors(
+    named: str, trees: int, breadth: str, most: int
+) -> None:
+    """Each tree has one such leaf, and as many levels as its breadth needs for its leaves."""
+    for index, length in product(range(20), (2, 4, 8, 64, 250)):
+        item = drawn("bounded/neighbors_match", length, index, trees=named, breadth=breadth)
+        row = Trees(item)
+        root = str(item.variables["root"])
+        matching = {
+            row.path(parent)[-1]: value
+            for parent, count, value in row.leaves
+            if count == row.blue[root]
+        }
+        assert len(row.blue) == trees
+        assert matching.keys() == row.blue.keys()
+        assert matching[root] == item.target
+        assert max(count for node, count in row.children.items() if node) <= most
+        levels = next(k for k in range(1, 9) if most**k * trees >= length)
+        assert {len(row.path(parent)) for parent, _, _ in row.leaves} == {levels}
+
+
+def test_a_leaf_of_whichever_tree_is_right_in_9_of_16_rows() -> None:
+    """Who takes one of the two such leaves without following the parents sees a half, and an eighth
+    of the rest.
+    """
+    right = 0
+    for index in range(ROWS):
+        item = drawn("bounded/neighbors_match", 32, index, trees="two")
+        row = Trees(item)
+        blue = row.blue[str(item.variables["root"])]
+        right += next(value for _, count, value in row.leaves if count == blue) == item.target
+    assert right / ROWS == pytest.approx(9 / 16, abs=0.05)
+
+
+def test_leaves_are_the_same_whatever_the_breadth() -> None:
+    """Only the parents differ."""
+    rows = [
+        [
+            leaf[1:]
+            for leaf in Trees(drawn("bounded/neighbors_match", 50, 3, breadth=breadth)).leaves
+        ]
+        for breadth in BREADTHS
+    ]
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_every_tree_has_a_leaf() -> None:
+    with pytest.raises(TaskError, match="2 trees have at least 2 leaves"):
+        drawn("bounded/neighbors_match", 1, trees="two")
 
 
 def target(name: str, request: Request) -> tuple[str, int]:

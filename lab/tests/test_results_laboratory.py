@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,34 @@ def test_the_table_of_bases() -> None:
     assert len(found) == 10
 
 
+MAJORITY = ("depth", "stretch", "attention", "base_sweep", "seq_vcr")
+
+
+def of_the_majority() -> Iterator[str]:
+    """The rows of the table of the studies of the majority, from their tables of variants."""
+    for study in MAJORITY:
+        for row in variants(f"{study}_majority"):
+            shares = [f"{100 * float(row[name]):.0f}" for name in ("within", "beyond")]
+            ps = [
+                f"{float(row[name]):.2g}" if row[name] else "–"
+                for name in ("within_p", "p", "beyond_p")
+            ]
+            low, high = (
+                f"{float(row[f'effective_length_ci_{end}']):.0f}" for end in ("low", "high")
+            )
+            less = "less than " * (row["effective_length_bound"] == "<")
+            right = f"{less}{float(row['effective_length']):.0f} ({low} to {high})"
+            yield (
+                f"| `{study}` | `{row['variant']}` | {shares[0]} | {ps[0]} | {right} | {ps[1]} "
+                f"| {shares[1]} | {ps[2]} |"
+            )
+
+
+def test_the_table_of_the_majority() -> None:
+    """Lengths, shares and p of the text are those of the tables of variants."""
+    assert "\n".join(of_the_majority()) in README
+
+
 def test_no_length_is_claimed_where_the_answers_end() -> None:
     """No mean lies beyond the lines whose answers the training had."""
     studies = [study.stem for study in HERE.glob("*.yaml")]
@@ -88,6 +117,13 @@ def test_the_authors_figures() -> None:
         ("positions_bounded", "alibi", "divisor=ten", "beyond_p", "0.016"),
         ("positions_majority", "none", "lead=least", "p", "0.016"),
         ("positions_majority", "alibi", "lead=least", "beyond_p", "0.016"),
+        ("depth_majority", "layers_8", "lead=least", "beyond_p", "0.016"),
+        ("depth_majority", "layers_8", "lead=least", "p", "0.063"),
+        ("stretch_majority", "ntk_4", "lead=least", "p", "0.024"),
+        ("attention_majority", "differential", "lead=least", "p", "0.016"),
+        ("attention_majority", "differential", "lead=least", "beyond_p", "0.98"),
+        ("base_sweep_majority", "base_1", "lead=least", "within_p", "0.024"),
+        ("base_sweep_majority", "base_100", "lead=least", "p", "0.67"),
         ("positions", "randomised", "position=first", "p", "0.03"),
         ("positions", "none", "separator=none,strategy", "beyond_p", "0.015"),
         ("positions", "sinusoidal", "separator=none,strategy", "beyond_p", "0.019"),

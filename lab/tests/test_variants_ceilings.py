@@ -60,6 +60,7 @@ def test_a_model_may_have_learned_an_answer_from_another_task() -> None:
         "bounded/majority",
         "bounded/modulo",
         "bounded/parity",
+        "bounded/neighbors_match",
         "memory/flip_flop",
     ],
 )

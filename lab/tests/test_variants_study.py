@@ -31,6 +31,7 @@ from eyechart_lab.variants.memory import check_memory, check_positions
 from eyechart_lab.variants.reading import Lab, most_tokens, read_lab
 from eyechart_lab.variants.tokens import EOS, SPECIAL, build, opened, vocabulary
 from eyechart_lab.variants.worker import CPU, Slot
+from lab.pages import HERE
 from tests.conftest import Lab as Bench
 
 STUDY = """\
@@ -386,7 +387,7 @@ def test_an_interrupt_says_what_goes_on(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_study_of_depth_has_equal_weights() -> None:
     """In all layers together, within 1 %, as its description says; and heads of one width."""
-    spec = read_lab(Path(__file__).parents[1] / "studies" / "depth.yaml").spec
+    spec = read_lab(HERE / "depth_majority.yaml").spec
     variants = list(spec.variants.values())
     assert [one.layers for one in variants] == [2, 4, 8]
     assert {one.turned_width for one in variants} == {16}

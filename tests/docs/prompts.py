@@ -16,7 +16,7 @@ A reference of every built-in task, made from its file, with lengths, source, no
 [a task of your own](tasks.md) explains the files.
 
 - Values of axes in bold run by default, the others with `--axis AXIS=VALUE` or `--axis AXIS=all`.
-- A length is a number of symbols: digits, letters, words, keys, steps, or records.
+- A length is a number of symbols: digits, letters, words, keys, steps, leaves, or records.
 - `order=row_first` shows the row before the question. A model then reads the row without knowing
   what is asked of it, and breaking points move.
 - Five tasks whose prompts have different forms show one, of about ten symbols; `bench tasks show

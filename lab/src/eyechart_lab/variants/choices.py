@@ -39,7 +39,10 @@ class Learned(Mechanism):
 
     name = "learned"
     source = "Radford et al. 2018 (GPT); random padding: Tao et al. 2023, 2305.04859"
-    differs = "a decoder is trained from the beginning; theirs is BERT, trained further"
+    differs = (
+        "a decoder is trained from the beginning; theirs are pretrained models, tuned to find "
+        "answers in a text"
+    )
     of: Size = 512
     """Number of positions. A text has at most so many tokens."""
     random_padding: bool = False
@@ -51,7 +54,8 @@ class Scalar(Mechanism):
     name, short = "scalar", "of"
     source = "Yao et al. 2021, 2105.11115"
     differs = (
-        "C is given, theirs is the length of the text; theirs has the number in a place of its own"
+        "C is given, as in the authors' code, where it is 6,000; in the paper's proofs it is the "
+        "length of the text. Theirs has the number in a place of its own, not added"
     )
     of: Size = 512
     """C."""
@@ -305,10 +309,16 @@ class DualChunk(Mechanism):
     source = "An et al. 2024, 2402.17463; with YaRN: Yang et al. 2024, 2407.10671"
     differs = (
         "as the paper: chunks of 3/4 of the training, distances up to its end; the authors' code "
-        "has chunks of 5/8, and distances up to 3/4"
+        "has chunks of 5/8, distances up to 3/4, and a temperature beyond the training"
     )
     yarn: Annotated[float, Field(ge=1, le=1e6)] = 1.0
     """Factor of YaRN; 1 for frequencies as they were trained."""
+
+
+_OF_REROPE = (
+    "the author's code also multiplies query number n by log n / log c, beyond the c tokens of the "
+    "training"
+)
 
 
 class ReRope(Mechanism):
@@ -316,6 +326,7 @@ class ReRope(Mechanism):
 
     name, short, example = "rerope", "window", 16
     source = "Su 2023, kexue.fm/archives/9708"
+    differs = _OF_REROPE
     window: Count
     """The distance from which on all count alike."""
 
@@ -325,6 +336,7 @@ class LeakyReRope(Mechanism):
 
     name, example = "leaky_rerope", 16
     source = "Su 2023, kexue.fm/archives/9708"
+    differs = _OF_REROPE
     window: Count = 16
     """The distance from which on they grow more slowly."""
     slower: Annotated[float, Field(gt=1, le=1e6)] = 16.0
