@@ -45,12 +45,6 @@ KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
 UNITS = {"capacity/items": "items"}
 
 
-NAMED_IN_BENCH = (
-    "`bench` asks a model by its provider and its name: `gemini/gemini-…`, and "
-    "`openrouter/google/gemini-…` where the name has a vendor before it."
-)
-
-
 def recorded_rows(path: Path, out: Path) -> list[Row]:
     """A row for each recorded model under the usual writing; the runs go under `out`."""
     variants(path, out)
@@ -144,8 +138,7 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
 def _page_of(rows: Sequence[Row]) -> str:
     said = words(rows)
     lines = [f"# {said.title.format(FIRST)}", "", *(f"{text}\n" for text in said.lede)]
-    lines += ["Words and columns are explained [below](#how-to-read-the-tables)."]
-    lines += [f"{NAMED_IN_BENCH}\n"]
+    lines += ["Words and columns are explained [below](#how-to-read-the-tables).", ""]
     lines += [ranks_markdown(rows, UNITS, FIRST, said), "## How to read the tables", ""]
     lines += [*(f"- **{name}**: {text}" for name, text in reading(rows)), ""]
     for heading, paragraphs in said.more:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -61,21 +60,7 @@ def words(rows: Sequence[Row]) -> Words:
         first=FIRST,
         rows="lists",
         beside=_of_names_and_prices(recorded),
-        names=_names([row["model"] for row in recorded]),
     )
-
-
-def _names(models: Sequence[str]) -> dict[str, str]:
-    """What a model is called: its id without the vendor that OpenRouter puts before it. A model
-    that was asked at two places stands once for each, with the place.
-    """
-    short = {model: model.rpartition("/")[2] for model in models}
-    twice = {name for name, count in Counter(short.values()).items() if count > 1}
-    places = {model: "OpenRouter" if "/" in model else "its vendor" for model in models}
-    return {
-        model: f"{name} (at {places[model]})" if name in twice else name
-        for model, name in short.items()
-    }
 
 
 def _without_replies(models: Sequence[str]) -> str:
@@ -228,12 +213,14 @@ def _of_costs(recorded: Sequence[Row]) -> str:
 
 
 def _of_names_and_prices(recorded: Sequence[Row]) -> str:
-    """Of which day they are, and what that leaves open."""
+    """Of which day they are, how `bench` asks such a model, and what that leaves open."""
     months = {row["collected"] for row in recorded}
     days = {row["prices_of"].partition(" ")[0] for row in recorded} - {""}
     return (
         f"Names are those of the recording ({_range(months)}), prices those of the catalog "
-        f"({_range(days)}). Whether a model is still sold is not known here."
+        f"({_range(days)}). bench asks a model by its provider and its name: anthropic/claude-…, "
+        "or openrouter/google/gemini-… where the name has a vendor before it. Whether a model is "
+        "still sold is not known here."
     )
 
 

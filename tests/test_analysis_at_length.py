@@ -161,6 +161,25 @@ def test_probabilities_as_texts(reaches: float, text: str) -> None:
     assert AtLength(9, 0.5, (0.4, 0.6), reaches).reaches_text == text
 
 
+@pytest.mark.parametrize(
+    ("reaches", "verdict", "text"),
+    [
+        (0.945, "open", "0.94"),
+        (0.949999, "open", "0.94"),
+        (0.95, "yes", "0.95"),
+        (0.05, "no", "0.05"),
+        (0.050001, "open", "0.06"),
+        (0.054, "open", "0.06"),
+    ],
+)
+def test_no_probability_is_rounded_to_another_verdict(
+    reaches: float, verdict: str, text: str
+) -> None:
+    """0.946 is open, and does not look as if it were the 0.95 of what surely passes."""
+    found = AtLength(9, 0.5, (0.4, 0.6), reaches)
+    assert (found.verdict, found.reaches_text) == (verdict, text)
+
+
 def test_all_doors_have_the_same_numbers(lab: Lab) -> None:
     """Terminal, JSON, leaderboard and Python."""
     folder = lab.wanted().folder

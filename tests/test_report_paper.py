@@ -343,8 +343,10 @@ class TestNumbers:
                 for row, (length, (low, high)) in zip(mine, lengths, strict=True):
                     expected = (length.length, low.length, high.length) if length else (None,) * 3
                     assert (row["x"], row["low"], row["high"]) == expected
-                    assert row["is_below"] is (length is not None and low.sign == "<")
-                    assert row["is_above"] is (length is not None and high.sign == ">")
+                    is_known = length is not None
+                    assert row["is_below"] is (is_known and low.sign == "<" and low != length)
+                    assert row["is_above"] is (is_known and high.sign == ">" and high != length)
+                    assert not (row["solid"] == 0 and row["is_above"] and row["x"] == row["high"])
                     assert row["label"].startswith(str(length or "not known"))
                 assert mine[0]["label"].endswith("†") is bool(exact.note)
         shapes = [layer["encoding"].get("shape") for layer in spec["layer"]]

@@ -44,11 +44,12 @@ def readme(found: Sequence[Variant]) -> str:
     """The page of the folder."""
     models, writings = tables(found)
     differing = differences(found)
+    asked = [row for row in models if row["replies"]]
     lines = [
-        "# 126 models count the items of a row",
+        f"# {len(asked)} models count the items of a row",
         "",
         (
-            "Dai & Fan 2026 (arXiv 2605.02028) asked 126 variants of models in April 2026 how many "
+            f"Dai & Fan 2026 (arXiv 2605.02028) asked {len(asked)} models in April 2026 how many "
             "items a row of one repeated item has, and published the replies under the MIT licence "
             "(`LICENSE`). This page, the tables and the picture are made from these replies by "
             "`python -m results.recorded FILE`; nothing was asked here, and the replies are not in "
@@ -69,7 +70,7 @@ def readme(found: Sequence[Variant]) -> str:
         "| file | what |",
         "| --- | --- |",
         (
-            "| `models.csv` | the 126 variants: effective length at 85 %, near and apart length, "
+            "| `models.csv` | the models: effective length at 85 %, near and apart length, "
             "with intervals, capacity "
             "(published and by our reading), area, replies unread, cut off or never given |"
         ),
@@ -86,8 +87,9 @@ def readme(found: Sequence[Variant]) -> str:
             "failure, then "
             "bisection), so the areas of two models are over different lines. A single row "
             "of 8 items, "
-            "which each variant was tried with first, is left out; qwen-2.5-coder-32b-instruct was "
-            "asked nothing else, and its reply is empty."
+            "which each variant was tried with first, is left out. One more model, "
+            "qwen-2.5-coder-32b-instruct, was asked nothing else, and its reply is empty: it has a "
+            "row in `models.csv`, of which only the published capacity is known."
         ),
         "",
         "## Findings",
@@ -117,7 +119,7 @@ def readme(found: Sequence[Variant]) -> str:
         "",
         "## Is the capacity the published one?",
         "",
-        *_of_capacities(models, writings, found),
+        *_of_capacities(asked, writings, found),
         "",
         "## Replies that are judged otherwise",
         "",

@@ -95,7 +95,7 @@ def measures(variant: Variant | None, reported: Mapping[str, str]) -> dict[str, 
 
 
 def tables(found: Sequence[Variant]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A row for each of the 126 models, the best first; and one for each writing."""
+    """A row for each model with a published capacity, the best first; and one for each writing."""
     by_key = {(one.set, one.model, one.writing): one for one in found}
     models, writings = [], []
     for (kind, model, writing), reported in published().items():

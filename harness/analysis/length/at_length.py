@@ -97,12 +97,21 @@ class AtLength:
 
 
 def probability_text(probability: float | None) -> str:
-    """`0.97`, `> 0.99`, `< 0.01`, or a dash where it is not known."""
+    """`0.97`, `> 0.99`, `< 0.01`, or a dash where it is not known. What is open is not rounded to
+    the 0.95 or 0.05 of a verdict: 0.946 is `0.94`.
+    """
     if probability is None:
         return "–"
     if probability > _SURE:
         return f"> {_SURE}"
-    return f"< {1 - _SURE:.2f}" if probability < 1 - _SURE else f"{probability:.2f}"
+    if probability < 1 - _SURE:
+        return f"< {1 - _SURE:.2f}"
+    shown = round(probability, 2)
+    if probability < LIKELY <= shown:
+        shown = LIKELY - 0.01
+    if shown <= 1 - LIKELY < probability:
+        shown = 1 - LIKELY + 0.01
+    return f"{shown:.2f}"
 
 
 MOST_PIECES = 10

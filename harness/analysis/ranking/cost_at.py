@@ -41,7 +41,8 @@ def cost_at(spent: Sequence[Spent], length: int) -> CostAt | None:
     twice the length says (ordinary least squares). Where such rows are not on both sides, the
     nearest rows take their place, and a reply costs as much as theirs: where those differ among
     themselves, as the replies of a model that thinks do, this is a bound, since longer rows have
-    longer replies.
+    longer replies. Where the next rows say that this model writes longer replies to shorter rows,
+    it is no bound, and the result is `None`.
     """
     lengths = [one.length for one in spent]
     if len(set(lengths)) <= 1:
@@ -58,8 +59,23 @@ def cost_at(spent: Sequence[Spent], length: int) -> CostAt | None:
     if _is_around(near, length):
         reply = _on_line([(one.length, one.reply) for one in near], length)
         return CostAt(prompt + (reply if reply > 0 else mean))
-    is_alike = max(abs(one - mean) for one in replies) <= _ALIKE * mean
-    return CostAt(prompt + mean, "=" if is_alike else ">" if length > nearest else "<")
+    if max(abs(one - mean) for one in replies) <= _ALIKE * mean:
+        return CostAt(prompt + mean)
+    is_beyond = length > nearest
+    following = _following(spent, nearest, is_beyond=is_beyond)
+    shorter, longer = (following or mean, mean) if is_beyond else (mean, following or mean)
+    if shorter > (1 + _ALIKE) * longer:
+        return None
+    return CostAt(prompt + mean, ">" if is_beyond else "<")
+
+
+def _following(spent: Sequence[Spent], nearest: int, *, is_beyond: bool) -> float | None:
+    """What replies cost to the rows that follow those near the end of all rows: from two to four
+    times as far from it. `None` without such rows.
+    """
+    ratios = ((nearest / one.length if is_beyond else one.length / nearest, one) for one in spent)
+    replies = [one.reply for ratio, one in ratios if _NEAR < ratio <= _NEAR**2]
+    return statistics.fmean(replies) if replies else None
 
 
 def _is_around(spent: Sequence[Spent], length: int) -> bool:

@@ -27,9 +27,12 @@ const isPriced = () => group.ways.some((one) => one.models.some((model) => model
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
 const whole = (text) => text.replaceAll(/ (?=%)|(?<=≥) /g, "\u00a0");
 
+/** The limit of the price as text; empty without one, and where it is no price. */
+const mostOf = () => (field("most").validity.valid ? field("most").value : "");
+
 /** Whether price, vendor and weights let a model through that is asked in one way. */
 function isKept(place, one) {
-  const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], field("most").value];
+  const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], mostOf()];
   const isMore = one.models[place][PRICE].startsWith(">");
   if (most !== "" && (dollars === null || dollars > Number(most) || (isMore && dollars === Number(most)))) return false;
   if ((field("vendor")?.value ?? "") !== "" && model.vendor !== field("vendor").value) return false;
@@ -43,12 +46,28 @@ function found(one = way) {
   return { kept, passing: of("yes"), open: of("open"), failing: of("no") };
 }
 
+/** What the filters ask of so many models, as words behind them; empty without filters. */
+function filtersOf(count) {
+  const vendor = field("vendor")?.value ?? "";
+  const priced = mostOf() !== "" && `that cost${count === 1 ? "s" : ""} at most $${mostOf()} per ${data.many}`;
+  return [vendor && `of ${vendor}`, isTicked("open") && "with open weights", priced].filter(Boolean).join(" ");
+}
+
+/** The answer in one sentence. */
+function sentence({ kept, passing }) {
+  const filters = filtersOf(kept.length);
+  if (!kept.length) return `There are no models ${filters}`;
+  if (kept.length === 1) return `The one model ${filters} ${passing.length ? "surely passes" : "does not surely pass"}`;
+  const several = passing.length > 1;
+  return `${passing.length || "None"} of ${filters ? `the ${many(kept.length)} ${filters}` : many(kept.length)} surely pass${several ? "" : "es"}${isPriced() && several ? ", cheapest first" : ""}`;
+}
+
 /** Those that picture and table show. */
 const shown = () => (isTicked("passes") ? found().passing : found().kept);
 
 // ---- the answer --------------------------------------------------------------------------------
 
-const nameOf = (place) => make("button", { type: "button", className: "name", title: group.models[place].id, textContent: group.models[place].name, onclick: () => pick(place) });
+const nameOf = (place) => make("button", { type: "button", className: "name", textContent: group.models[place].name, onclick: () => pick(place) });
 
 function showAnswer() {
   const { kept, passing, open, failing } = found();
@@ -58,22 +77,23 @@ function showAnswer() {
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
       make("span", { className: "price", textContent: isPriced() ? chance[PRICE] : "" }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = `${passing.length || "None"} of ${many(kept.length)} surely pass${passing.length > 1 ? "" : "es"}${isPriced() && passing.length > 1 ? ", cheapest first" : ""}`;
   const { price, sure } = group.heads;
-  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? [...(isPriced() ? [price] : []), whole(sure)].join(", ") : "" }));
+  const head = make("p", { className: "said" }, make("b", { textContent: sentence({ kept, passing }) }), make("small", { textContent: passing.length ? [...(isPriced() ? [price] : []), whole(sure)].join(", ") : "" }));
   const means = make("p", { className: "hint", textContent: `${whole(group.means)}.` });
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
   line.append(`${failing.length} fail${failing.length === 1 ? "s" : ""}. `);
   const unknown = kept.length - passing.length - open.length - failing.length;
   if (unknown) line.append(`${unknown} not known. `);
-  answer.replaceChildren(head, means, list, line);
+  answer.replaceChildren(head, means, ...(kept.length ? [list, line] : []));
   if (open.length) {
     const named = (places) => places.map((place) => [nameOf(place), ` ${way.models[place][SURE].replace(" ", "\u00a0")}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
     const [most, more] = [open.slice(0, data.most), open.slice(data.most)];
     line.append(`Open for ${open.length}: `, ...named(most));
     if (more.length) line.append(" ", make("details", {}, make("summary", { textContent: `and ${more.length} more` }), make("span", {}, ...named(more))));
   }
+  const dear = isPriced() ? first.map((place) => group.models[place].dear).filter(Boolean) : [];
+  if (dear.length) answer.append(make("p", { className: "hint", textContent: dear.join(" ") }));
   if (way.pieces > 1) {
     answer.append(make("p", { className: "hint", textContent: `In pieces, all ${way.pieces} must be right, so each of them in ${whole(way.needs)}: their misses are added up, which holds whether they come together or not. Few rows leave more open.` }));
   }
@@ -115,6 +135,8 @@ function dollars(value) {
 }
 
 function showPicture() {
+  $(".picture").hidden = shown().length === 0;
+  if ($(".picture").hidden) return;
   const width = svg.parentNode.clientWidth;
   const height = width < 600 ? 340 : 400;
   const kept = shown().filter((place) => group.models[place].span);
@@ -151,7 +173,7 @@ function showPicture() {
     if (costs.length < kept.length) text(EDGE.left - 6, height - EDGE.bottom - 4, "no price", "end");
   }
   parts.push(draw("line", { x1: x(piece), x2: x(piece), y1: EDGE.top, y2: height - EDGE.bottom, class: "here" }));
-  const band = group.models.find((model) => model.id === picked)?.span;
+  const band = group.models.find((model) => model.name === picked)?.span;
   if (band) {
     const [from, to] = [x(band[0] ?? near), x(band[2] ?? far)];
     parts.push(draw("rect", { x: from, width: Math.max(to - from, 1), y: EDGE.top, height: height - EDGE.bottom - EDGE.top, class: "band" }));
@@ -177,7 +199,7 @@ function showPicture() {
   for (const place of [...kept].sort((a, b) => rank(a) - rank(b))) {
     const [model, chance] = [group.models[place], way.models[place]];
     const [from, at, to, sign] = model.span;
-    const mark = draw("g", { class: `mark ${chance[VERDICT] || "unknown"}${model.id === picked ? " picked" : ""}` });
+    const mark = draw("g", { class: `mark ${chance[VERDICT] || "unknown"}${model.name === picked ? " picked" : ""}` });
     mark.append(draw("title", {}, `${model.name}: right to ${model.length}; ${chance[PRICE]} for ${data.many}; passes with a probability of ${chance[SURE]}`));
     mark.append(draw("line", { x1: x(from ?? near), x2: x(to ?? far), y1: y(place), y2: y(place) }));
     if (at !== null) mark.append(draw("circle", { cx: x(at), cy: y(place), r: width < 600 && !numbers.has(place) ? 3 : 4, class: sign ? "bound" : "" }));
@@ -206,7 +228,7 @@ function showPicture() {
 
 /** Compares all others with the picked model: intervals that lie wholly apart. */
 function showPicked() {
-  const one = group.models.find((model) => model.id === picked);
+  const one = group.models.find((model) => model.name === picked);
   const said = $(".with");
   if (!one?.span) return said.replaceChildren("Pick a model, here or in the list, to compare the others with it.");
   const [low, , high] = one.span;
@@ -224,7 +246,7 @@ function showPicked() {
 }
 
 function pick(place) {
-  picked = picked === group.models[place].id ? "" : group.models[place].id;
+  picked = picked === group.models[place].name ? "" : group.models[place].name;
   show();
 }
 
@@ -238,6 +260,7 @@ function unbroken(text) {
 
 function showTable() {
   const places = shown();
+  all.hidden = places.length === 0;
   const list = group.ways.find((one) => one.length === way.length).rows;
   const asked = way.pieces > 1 ? `${list} in ${way.pieces} pieces of ${way.rows}, with the price of all pieces` : `at ${list}`;
   all.firstElementChild.textContent = `${places.length < group.models.length ? `${places.length} of` : "All"} ${many(group.models.length)} as a table${all.open ? `: ${asked}` : ""}`;
@@ -267,7 +290,7 @@ function showTable() {
     const row = make("tr", { className: way.models[place][VERDICT] }, ...columns.map(([, kind, said], column) => (column === 0
       ? make("th", { scope: "row", className: kind }, nameOf(place))
       : make("td", { className: kind }, ...unbroken(said(place) || "–")))));
-    row.dataset.model = group.models[place].id;
+    row.dataset.model = group.models[place].name;
     return row;
   });
   all.querySelector("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
@@ -293,7 +316,8 @@ function show() {
 
 function remember() {
   $(".choose .notice").hidden = true;
-  const values = NAMES.map((name) => [name, field(name)?.type === "checkbox" ? (isTicked(name) ? "on" : "") : (field(name)?.value ?? "")]);
+  const valueOf = (name) => (name === "most" ? mostOf() : (field(name)?.value ?? ""));
+  const values = NAMES.map((name) => [name, field(name)?.type === "checkbox" ? (isTicked(name) ? "on" : "") : valueOf(name)]);
   const asked = new URLSearchParams(values.filter(([name, value]) => value !== "" && !(name === "way" && value === "1")));
   if (picked) asked.set("with", picked);
   history.replaceState(history.state, "", `#show?${asked}`);
@@ -334,6 +358,7 @@ function restore() {
     if (one.type === "checkbox") one.checked = value === "on";
     else if (!one.options || [...one.options].some((option) => option.value === value)) one.value = value;
   }
+  field("most").value = mostOf(); // an address may have what is no price
   picked = asked.get("with") ?? "";
   group = data.groups.find((one) => one.task === field("task")?.value) ?? data.groups[0];
   notice.textContent = notOffered(asked);

@@ -106,7 +106,8 @@ def lengths_spec(
 ) -> Spec:
     """Lengths with 95 % intervals: a band for each model, in it a row for each condition, or for
     each kind of length, with the numbers above its mark. An arrow is an end beyond the lengths
-    asked. The name of a band is what follows `NAMED` in `model`, or all of it, line by line.
+    asked, other than an open mark. The name of a band is what follows `NAMED` in `model`, or all of
+    it, line by line.
 
     Data: `estimate` (model, lane, colour, dash, size, solid, x, low, high, is_below, is_above,
     label); where a length is not known, x, low and high are null.

@@ -210,7 +210,9 @@ def _estimate(
 
 
 def _mark(look: Look, colour: str, length: Bound | None, span: Span | None) -> dict[str, Any]:
-    """The fields of a mark with its interval; it is open where the length is a bound."""
+    """The fields of a mark with its interval; it is open where the length is a bound. An open mark
+    that is itself the end of the interval says so without an arrow over it.
+    """
     low, high = span if length and span else (None, None)
     return {
         "colour": colour,
@@ -220,8 +222,8 @@ def _mark(look: Look, colour: str, length: Bound | None, span: Span | None) -> d
         "x": None if length is None else length.length,
         "low": None if low is None else low.length,
         "high": None if high is None else high.length,
-        "is_below": low is not None and low.sign == "<",
-        "is_above": high is not None and high.sign == ">",
+        "is_below": low is not None and low.sign == "<" and low != length,
+        "is_above": high is not None and high.sign == ">" and high != length,
     }
 
 

@@ -24,7 +24,12 @@ from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.tables.cells import markdown_text
 from eyechart.harness.analysis.tables.paper_text import reached_text
 from eyechart.harness.report.page.page import visible
-from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
+from eyechart.harness.report.ranking.rank_table import (
+    RankLine,
+    RankTable,
+    Reached,
+    longer_replies,
+)
 from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import as_shown
 from eyechart.harness.spec.unit import counted
@@ -34,7 +39,10 @@ MOST_LISTED = 5
 _PASSES, _OPEN = VERDICTS[:2]
 PIECES = (
     "A row in pieces is right where all of its pieces are. The misses of the pieces are added up, "
-    "which is the worst case; the price is that of all pieces."
+    "which is the worst case; the price is that of all pieces. Below the rows that were asked, one "
+    "row at once is judged by the shortest of them, since accuracy falls with the length. Pieces "
+    "so short are not judged: each needs so high an accuracy that the assumption about short rows "
+    "would decide, and not the replies."
 )
 
 
@@ -90,14 +98,20 @@ def unanswered(table: RankTable) -> list[tuple[Way, str]]:
     """The other pieces among these lengths, and why nothing is known of them."""
     known = ways_of(table)
     ways = (Way(*one) for one in pieces_of(table.at))
-    return [(way, _why(table, way.piece)) for way in ways if way not in known]
+    return [(way, _why(table, way)) for way in ways if way not in known]
 
 
-def _why(table: RankTable, piece: int) -> str:
-    """Below the rows asked, the accuracy that pieces need would be the curve's guess."""
-    right = [found for line in table.lines if (found := line.right_at.get(piece)) is not None]
+def _needs(table: RankTable, way: Way) -> str:
+    """The accuracy that a piece needs, in percent."""
+    return f"{100 * required_of(table.threshold, way.pieces):.4g} %"
+
+
+def _why(table: RankTable, way: Way) -> str:
+    """Below the rows asked, so high an accuracy would be the curve's guess, see `at_length`."""
+    right = [found for line in table.lines if (found := line.right_at.get(way.piece)) is not None]
     if all(found.bound == ">" for found in right):
-        return f"no row as short as {piece:,} was asked"
+        needs = _needs(table, way)
+        return f"no row as short as {way.piece:,} was asked, and each piece needs {needs}"
     return "no probability is known"
 
 
@@ -206,11 +220,9 @@ def data_of(
     tables: Sequence[tuple[str, RankTable]],
     title: Sequence[str],
     rows: str,
-    names: Mapping[str, str],
 ) -> str:
     """The data of the script, as JSON in which no text can end the HTML element. `tables` are named
-    by their task, `title` has the texts around the length, `rows` and `names` have what rows
-    and models are called here.
+    by their task, `title` has the texts around the length, and `rows` is what rows are called here.
     """
     content = {
         "title": [*map(visible, title)],
@@ -219,19 +231,18 @@ def data_of(
         "rows": rows,
         "many": f"{MANY_REPLIES:,} {rows}",
         "groups": [
-            {"task": task, "unit": table.unit, **_group(table, rows, names)}
-            for task, table in tables
+            {"task": task, "unit": table.unit, **_group(table, rows)} for task, table in tables
         ],
     }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _group(table: RankTable, rows: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _group(table: RankTable, rows: str) -> dict[str, Any]:
     ways = ways_of(table)
     of_ways = [chances(table, way) for way in ways]
     places = {id(line): place for place, line in enumerate(table.lines)}
-    models = [_model(line, names) for line in table.lines]
+    models = [_model(line, rows) for line in table.lines]
     heads = {column.name: column.head for column in table.columns if column.at is None}
     return {
         "at": list(table.at),
@@ -251,7 +262,7 @@ def _group(table: RankTable, rows: str, names: Mapping[str, str]) -> dict[str, A
                 "pieces": way.pieces,
                 "text": way.text,
                 "rows": counted(f"{way.piece:,}", table.unit, is_one=way.piece == 1),
-                "needs": f"{100 * required_of(table.threshold, way.pieces):.3g} %",
+                "needs": _needs(table, way),
                 "order": [places[id(one.line)] for one in found],
                 "models": [_chance(one, way) for one in sorted(found, key=_place(places))],
             }
@@ -278,15 +289,14 @@ def _chance(one: Chance, way: Way) -> list[str | float | None]:
     ]
 
 
-def _model(line: RankLine, names: Mapping[str, str]) -> dict[str, Any]:
+def _model(line: RankLine, rows: str) -> dict[str, Any]:
     texts = {
-        "id": line.name,
-        "name": names.get(line.model, line.name),
+        "name": line.name,
         "vendor": line.vendor,
         "known": line.known,
         "open": line.open_weights,
         "length": line.length_text,
-        "note": line.note,
+        "dear": longer_replies(line, rows),
     }
     shown = {name: visible(text) for name, text in texts.items()}
     reached = {name: _reached(one) for name, one in (("near", line.near), ("apart", line.apart))}

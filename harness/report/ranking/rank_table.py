@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
@@ -80,6 +81,12 @@ class RankLine:
         """`Mistral, 24 B`: what is known of the model."""
         size = f"{self.parameters} B" if self.parameters else ""
         return ", ".join(filter(None, (self.vendor, size)))
+
+    @property
+    def has_dear_short_rows(self) -> bool:
+        """Whether a reply to a shorter row costs more, as it is longer: the prompt is shorter."""
+        known = [one.dollars for _, one in sorted(self.costs.items()) if one.sign == "="]
+        return any(longer < shorter for shorter, longer in pairwise(known))
 
     @property
     def length_text(self) -> str:
@@ -242,8 +249,12 @@ class RankTable:
 
     @property
     def notes(self) -> list[str]:
-        """What the signs behind lengths mean."""
-        return noted((line.task or line.model, line.note) for line in self.lines)
+        """What the signs behind lengths mean, and why a shorter row may cost more."""
+        dear = (longer_replies(line, "rows") for line in self.lines)
+        return [
+            *noted((line.task or line.model, line.note) for line in self.lines),
+            *filter(None, dear),
+        ]
 
     @property
     def is_of_tasks(self) -> bool:
@@ -273,6 +284,14 @@ class RankTable:
             for bound in (line.length.length, *line.length.span)
             if bound is not None
         )
+
+
+def longer_replies(line: RankLine, rows: str) -> str:
+    """Why a shorter row costs more, where it does; empty elsewhere. `rows` is what rows are called
+    here.
+    """
+    said = f"{line.name} writes longer replies to shorter {rows}, so these can cost more."
+    return said if line.has_dear_short_rows else ""
 
 
 def first_of(at: Sequence[int]) -> int:

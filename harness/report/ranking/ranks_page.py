@@ -6,7 +6,7 @@ It has no charts, samples or prompts, and is a pure function of the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
@@ -42,8 +42,6 @@ class Words:
     """The word for rows in the answer: `rows` or `lists`."""
     beside: str = ""
     """A note on the names and prices of the answer."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Model -> its name on the first screen, where it differs from the model's own."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Wor
             policy=policy(script),
             css=Markup(style() + read_asset(_STYLE)),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
-            data=Markup(data_of([*choosers.items()], title, words.rows, words.names)),  # noqa: S704  escaped there
+            data=Markup(data_of([*choosers.items()], title, words.rows)),  # noqa: S704  escaped there
             title=title,
             lede=words.lede or ("",),
             words=words.more,
@@ -128,7 +126,9 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
             f"{1 - LIKELY:.2f} and that. P follows from all replies of a model, by a fitted curve "
             "that only falls with the length. Right replies to longer rows raise P; so does the "
             "assumption that short rows are seldom failed. From the replies near a length alone P "
-            "may be less."
+            "may be less. A model can surely pass where one of its intervals begins lower: P may "
+            "leave 5 % below the threshold, an interval leaves 2.5 % at each end, and a wide "
+            "interval of a length also holds every length that the replies alone allow."
         )
         said["in pieces"] = PIECES
     said["kinds"] = (
