@@ -160,7 +160,9 @@ class TestChange:
         assert self.change(lab, *scripts, margin=0.6) == "worse"
 
     def test_adaptive_samples_have_no_area(self, lab: Lab) -> None:
-        """They are never equivalent; effective lengths and lines are compared as ever."""
+        """They are equivalent within a factor only; effective lengths and lines are compared as
+        ever.
+        """
         folders = [run(lab, "scripted/a", samples=120), run(lab, "scripted/b", samples=120)]
         first, second = map(read_run, folders)
         assert compare_runs(first, second).change(0.05) == "equivalent"
@@ -168,6 +170,7 @@ class TestChange:
         chosen = read_run(folders[1])
         compared = compare_runs(first, chosen)
         assert (compared.area, compared.change(0.05)) == (None, "undecided")
+        assert compared.change("1.5x") == "undecided"  # both are right beyond the longest line
         done = lab.bench("compare", *folders, "-o", lab.folder / "c.csv", "--fail-if", "worse")
         assert done.code == 0
         with (lab.folder / "c.csv").open() as file:
@@ -179,7 +182,7 @@ class TestChange:
         assert "whether the two are equivalent is not tested" in done.out
         worse = run(lab, "scripted/c", wrong_from(5), samples=120)
         back = compare_runs(chosen, read_run(worse))
-        assert (back.area, back.change(0.05)) == (None, "worse")
+        assert (back.area, back.change(0.05), back.change("1.5x")) == (None, "worse", "worse")
 
     @pytest.mark.parametrize(
         ("fail_if", "code"),

@@ -13,6 +13,7 @@ import pytest
 from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.comparison.gate import unlucky
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.satellites.gate.baseline import read_baseline
 from eyechart.harness.satellites.gate.outputs import GateRow, summary
 from eyechart.harness.settings.judging import THRESHOLD
@@ -43,6 +44,27 @@ def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) 
     assert done.code == code
     assert done.out.splitlines()[0].endswith(f"  {verdict}")
     assert lab.bench("gate", before, now, "--fail-if", "undecided").code == code
+
+
+def test_adaptive_runs_pass_within_a_factor(lab: Lab) -> None:
+    """They have no area, and the sentence names the margin that goes by lengths."""
+    path = lab.folder / "baseline.json"
+    asked = ("--task", lab.ones, "--axis", "separator=none", "--lengths", "5,10,20,40,80")
+    folders = []
+    for name, sees in (("first", 20), ("same", 20), ("worse", 5)):
+        more = ("--adaptive", "--precision", "0.5", "--out", lab.folder / name)
+        done = lab.bench("run", *asked, "--model", lab.fake(right_to(sees)), *more)
+        assert done.code == 0
+        folders.append(next((lab.folder / name).rglob(MANIFEST)).parent)
+    first, same, worse = folders
+    assert lab.bench("gate", "--save", path, first).code == 0
+    done = lab.bench("gate", path, same)
+    assert (done.code, done.out.splitlines()[0].endswith("  undecided")) == (0, True)
+    assert "--margin 1.5x holds the lengths against a factor" in " ".join(done.out.split())
+    assert " rows of both 1" not in done.out
+    done = lab.bench("gate", path, same, "--margin", "1.5x", "--fail-if", "undecided")
+    assert (done.code, done.out.splitlines()[0].endswith("  equivalent")) == (0, True)
+    assert lab.bench("gate", path, worse, "--margin", "1.5x").code == 3
 
 
 def test_a_gate_is_the_comparison_with_one_side_saved(lab: Lab, before: Path) -> None:

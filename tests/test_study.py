@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.tables.results import TABLE
-from eyechart.harness.cli.work import dry_run, preview
+from eyechart.harness.cli.work import dry_run, preview, previewing
 from eyechart.harness.errors import StudyFileError
 from eyechart.harness.face.engine import ModelRuns
 from eyechart.harness.face.run_options import models_of
@@ -254,10 +254,10 @@ class TestRun:
             rows = [line for line in done.out.splitlines() if re.match(r"\W*openai/", line)]
             return rows, len(drawn)
 
-        preview_of = preview.previews_of
+        preview_of = previewing.previews_of
         monkeypatch.setenv("COLUMNS", "120")  # a model is one row
         monkeypatch.setattr(dry_run, "previews_of", previews_of)
-        monkeypatch.setattr(preview, "run_in_loop", loops.append)
+        monkeypatch.setattr(previewing, "run_in_loop", loops.append)
         monkeypatch.setattr(plan_module, "make_sample", counted)
         other = ["{name: openai/gpt-5, thinking: high}", "openai/gpt-4"]
         labels = [f"{{name: openai/gpt-4o, called: '@m{number:02}'}}" for number in range(40)]

@@ -210,7 +210,8 @@ class Comparison:
         `equivalent`: the interval of `in_margins` lies within the margin on both sides, neither the
         areas nor a single line differ significantly by more, and not both are at the floor.
         Otherwise `worse` or `better` if an effective length, the area or a single line shows it;
-        `worse` if both are shown. Without areas the result is never `equivalent`.
+        `worse` if both are shown. Adaptive sides have no areas: they are `equivalent` only within a
+        factor. Sides with other rows never are.
         """
         if self.length.is_limited:
             return "undecided"
@@ -218,15 +219,14 @@ class Comparison:
             self.length.further,
             *(1 if line.difference > 0 else -1 for line in self.significant),
         }
+        differences = [line.difference for line in self.significant]
         if self.area is not None:
-            _, low, high = self.in_margins(margin)
-            differences = [line.difference for line in self.significant]
-            differences += [self.area.difference] * bool(self.area.larger)
-            is_beyond = any(abs(one) > self.points(margin) for one in differences)
-            is_within = low > -1 and high < 1 and not is_beyond
-            if is_within and not self.is_at_floor(margin):
-                return "equivalent"
             signs.add(self.area.larger)
+            differences += [self.area.difference] * bool(self.area.larger)
+        _, low, high = self.in_margins(margin)
+        is_within = self.is_paired and low > -1 and high < 1 and not self.is_at_floor(margin)
+        if is_within and all(abs(one) <= self.points(margin) for one in differences):
+            return "equivalent"
         return "worse" if 1 in signs else "better" if -1 in signs else "undecided"
 
 

@@ -152,8 +152,6 @@ def _within(comparison: Comparison, margin: Margin) -> str:
     not_tested = "whether the two are equivalent is not tested"
     if not comparison.is_paired:
         return f"areas are compared on the same rows only, so {not_tested}"
-    if comparison.area is None:
-        return f"adaptive samples have no area, so {not_tested}; full runs of both can show it"
     if not math.isfinite(comparison.points(margin)):
         return (
             f"all lines have one length, so no factor of length is known, and {not_tested}: give a "
@@ -161,10 +159,13 @@ def _within(comparison: Comparison, margin: Margin) -> str:
         )
     if comparison.is_at_floor(margin):
         return (
-            "the areas of both are close to those of guesses, so none can fall by more than the "
+            "nearly all answers of both are wrong or guesses, so none can fall by more than the "
             f"margin ({margin_text(margin, comparison)}). Ask shorter rows or an easier task, or "
             f"give a smaller {named('margin')}"
         )
+    if comparison.area is None and factor_of(margin) is None:
+        lengths = f"{named('margin', '1.5x')} holds the lengths"
+        return f"adaptive samples have no area, so {not_tested}: {lengths} against a factor"
     if (factor := factor_of(margin)) is not None:
         _, low, high = comparison.in_margins(margin)
         lies = "lies" if low > -1 and high < 1 else "is not shown to lie"

@@ -27,8 +27,9 @@ def of_gate(
     shown = shown_of(gated)
     is_judged = gated.verdict not in UNJUDGED
     has_reason = is_judged or shown.is_at_floor(gated.margin)
+    is_whole = not gated.without and not any(one.adaptive for one in shown.conditions)
     found = [
-        SINCE(comparison=shown, is_whole=not gated.without),
+        SINCE(comparison=shown, is_whole=is_whole),
         *map(_capital, of_pair(shown, gated.margin if has_reason else None)),
     ]
     if gated.without:

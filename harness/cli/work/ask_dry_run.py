@@ -11,7 +11,8 @@ from typing import Any
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.terminal import echo, take_logs
 from eyechart.harness.cli.work.dry_run import bill_text
-from eyechart.harness.cli.work.preview import Bill, bill_of, preview_of
+from eyechart.harness.cli.work.preview import Bill, bill_of
+from eyechart.harness.cli.work.previewing import preview_of
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.ask_pair import AskUntilDecided
 from eyechart.harness.face.ask_run import AskedRequest

@@ -5,29 +5,28 @@ or as the document of `--json`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from eyechart.harness.analysis.comparison.power import FROM, POWER
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.tables.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, take_logs
+from eyechart.harness.cli.work.dry_run_json import dry_run_document
 from eyechart.harness.cli.work.preview import (
     Bill,
     CanShow,
-    Forecasts,
     Preview,
     Waves,
     all_waves,
     can_show,
     dollars_of,
-    not_known,
-    previews_of,
+    first_sample,
 )
+from eyechart.harness.cli.work.previewing import Forecasts, not_known, previews_of
 from eyechart.harness.cli.work.run import ModelResult, chooser_of, exit_code, warn_of_unknown
-from eyechart.harness.cli.work.tasks import sample_document
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.forced_choice import ForcedChoice
@@ -35,7 +34,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.room import MOST
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import CellKey, Sample
+from eyechart.harness.spec import Sample
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.naming import named
@@ -231,7 +230,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         if run_forecast.counted
         else "estimated: one a digit or sign, one per five letters"
     )
-    first = _first(plan)
+    first = first_sample(plan)
     cells = (
         f"those of shard {plan.shard} of {plan.samples} a cell"
         if not plan.shard.is_whole
@@ -301,11 +300,6 @@ def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str,
         bound = bill_text(waves.most, at_most_text)
         most = f"at most {bound}, all of them on the longest lines"
     yield "" if waves.expected else name, most
-
-
-def _first(plan: Plan) -> Sample:
-    """The first sample of a plan; where no wave is asked, the first one of all that may be."""
-    return next(iter(plan), None) or plan.sample(plan.conditions[0], plan.lines[0], 0)
 
 
 def bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
@@ -447,80 +441,3 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
 def _of_all_waves(expected: float | None, most: float | None) -> str:
     at_most = _NO_BOUND if most is None else f"at most {at_most_text(most)}"
     return at_most if expected is None else f"about {dollars_text(expected)}, {at_most}"
-
-
-def dry_run_document(previews: Iterable[tuple[RunOptions, Sequence[Preview]]]) -> Mapping[str, Any]:
-    """The cost of each model, and each run; `previews` has the runs of each model."""
-    models: list[dict[str, Any]] = []
-    runs: list[dict[str, Any]] = []
-    for options, of_model in previews:
-        models.append(_model(options, of_model))
-        runs += map(_run, of_model)
-    return {"models": models, "runs": runs}
-
-
-def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
-    model, prices = options.model, options.model.prices
-    dollars, most = dollars_of(prices, previews) or (None, None)
-    return {
-        "model": model.label,
-        "dollars": dollars,
-        "most_dollars": most,
-        "prices": None if prices is None else str(prices),
-        "tier_prices": model.has_tier_price,
-    }
-
-
-def _run(preview: Preview) -> dict[str, Any]:
-    request, forecast, waves = preview.request, preview.forecast, preview.waves
-    plan, prices = request.plan, request.model.prices
-    sample, writes = _first(plan), preview.writes_replies
-    dollars, most = (None, None) if prices is None else forecast.dollars(prices)
-    return {
-        "model": request.model.label,
-        "task": request.name,
-        "task_version": plan.task.spec.version,
-        "draws": plan.draws,
-        "shard": "" if plan.shard.is_whole else str(plan.shard),
-        "settings": request.settings.given(),
-        "folder": request.folder,
-        "requests": plan.size,
-        "fitting": forecast.requests,
-        "turns": forecast.turns,
-        "answered": preview.answered,
-        "answered_turns": preview.answered_turns,
-        "cells": [_cell(preview, key, size) for key, size in plan.sizes.items()],
-        "characters": forecast.characters,
-        "tokens_are_counted": forecast.exact,
-        "prompt_tokens": forecast.prompt_tokens,
-        "output_tokens": forecast.output_tokens if writes else 0,
-        "thought_tokens": forecast.thought_tokens if writes else 0,
-        "most_output_tokens": forecast.most_output_tokens if writes else 0,
-        "thinking": asdict(preview.thinking) if preview.thinking.is_known else None,
-        "dollars": dollars,
-        "most_dollars": most,
-        "adaptive": None if waves is None else asdict(waves),
-        "can_show": None
-        if waves is not None
-        else {"power": POWER, "from_accuracy": FROM, **asdict(can_show(plan))},
-        "sample": {
-            **sample_document(plan.task, sample),
-            "system": request.settings.system,
-            "characters": len(sample.prompt),
-        },
-    }
-
-
-def _cell(preview: Preview, key: CellKey, size: int) -> dict[str, Any]:
-    condition, line = key
-    fit = preview.fits.get(key)
-    return {
-        "condition": condition,
-        "length": line.length,
-        "low": line.low,
-        "high": line.high,
-        "samples": size,
-        "too_long": "" if fit is None else str(fit),
-        "may_be_too_long": "" if fit is None else fit.may_be_too_long,
-        "may_be_cut": "" if fit is None else fit.may_be_cut,
-    }

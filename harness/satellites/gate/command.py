@@ -205,8 +205,9 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
         curves = [one.curve for one in run.conditions.values() if one.curve is not None]
         if curves and is_at_floor(curves, judging.margin):
             warn(
-                f"{run.folder}: its area cannot fall by more than the margin, so no run can be "
-                "found worse; ask shorter rows or an easier task, or give a smaller --margin"
+                f"{run.folder}: nearly all answers are wrong or guesses, so no run can be found "
+                "worse, and none passes; leave this run out, ask shorter rows or an easier task, or "
+                "give a smaller --margin"
             )
     kilobytes = max(1, round(baseline.stat().st_size / 1000))
     echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")

@@ -141,7 +141,7 @@ def _junit(tasks: Sequence[GateRow], fail_if: str) -> bytes:
 
 def summary(tasks: Sequence[GateRow]) -> str:
     """A table and a paragraph for each task, in Markdown; texts from outside are escaped."""
-    titles = ("task", "compared with the baseline", "model", "right to", "of all rows")
+    titles = ("task", "compared with the baseline", "model", "right to", "rows right")
     rows = [titles, ("---",) * len(titles)] + [
         (
             markdown_text(one.task),

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|confidence|unequal|asked|ranked|gated|baselines|several_draws|dips|apart|patterns
-        |copies|control|pieces
+        |copies|control|pieces|adaptive_pairs
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -25,6 +25,7 @@ from time import perf_counter
 
 from tests.benchmarks.simulation import (
     adaptive,
+    adaptive_pairs,
     apart,
     asked,
     at_length,
@@ -76,6 +77,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "gated": gated.SIMULATION,
     "baselines": baselines.SIMULATION,
     "adaptive": adaptive.SIMULATION,
+    "adaptive_pairs": adaptive_pairs.SIMULATION,
     "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,
     "unpaired": unpaired.SIMULATION,

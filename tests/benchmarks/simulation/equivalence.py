@@ -48,15 +48,16 @@ class Case:
     sides: float
 
 
-def compare(first: Curve, second: Curve) -> Comparison:
+def compare(first: Curve, second: Curve, chosen: tuple[Curve, Curve] | None = None) -> Comparison:
     """The comparison of two curves on the same samples, as `bench compare` makes it of two runs.
+    `chosen` are all samples of either side, where these are adaptive.
 
     Only the intervals of the single lines have fewer draws: no verdict goes by them.
     """
     threshold, pair = THRESHOLD, (first, second)
     paired = replace(compare_pairs(pair, resamples=_FEW), resamples=RESAMPLES)
     p_values = tuple(holm([line.p for line in paired.lengths]))
-    length = length_difference(*pair, threshold)
+    length = length_difference(*(chosen or pair), threshold)
     one = ConditionComparison(
         Condition(),
         paired,
@@ -65,6 +66,7 @@ def compare(first: Curve, second: Curve) -> Comparison:
         control=False,
         length=length,
         tokens=PairTokens(None, None),
+        adaptive=chosen is not None,
     )
     return Comparison(
         task="simulation",
