@@ -177,6 +177,10 @@ class TestInPython:
                 lambda: "",
                 r"lambda takes \(\), and is called with the prompt alone; give it a parameter for",
             ),
+            (
+                lambda *, prompt: prompt,
+                r"alone; give it a parameter for the prompt, before the \*$",
+            ),
             (int, r"int is a class without complete\(request\)"),
         ],
     )

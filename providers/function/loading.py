@@ -88,8 +88,10 @@ def asked_by(model: object, place: str) -> tuple[object, Callable[..., Any]]:
         signature.bind("")
     except TypeError:
         remedy = "give the others a default"
-        if not any(one.kind in _TAKES_BY_PLACE for one in signature.parameters.values()):
-            remedy = f"give it a parameter for the {what}"
+        kinds = {one.kind for one in signature.parameters.values()}
+        if kinds.isdisjoint(_TAKES_BY_PLACE):
+            before = ", before the *" * (inspect.Parameter.KEYWORD_ONLY in kinds)
+            remedy = f"give it a parameter for the {what}{before}"
         raise SetupError(
             f"{place}{method} takes {signature}, and is called with the {what} alone; {remedy}"
         ) from None
