@@ -155,7 +155,7 @@ class TestCompare:
             "Tokens a symbol are not known, so the effect of separator is confounded with that of "
             "the tokenizer."
         )
-        assert said(of_conditions(list(run.conditions.values())), "unknown tokens")
+        assert said([*of_conditions(list(run.conditions.values()))], "unknown tokens")
 
     @pytest.mark.parametrize("provider", ["scripted", "oracle", "function"])
     def test_a_model_without_a_tokenizer_is_not_confounded_with_it(
