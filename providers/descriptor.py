@@ -148,6 +148,8 @@ class Descriptor:
     """Whether its models compute on this machine where no address is given."""
     is_free: bool = False
     """Whether nobody sends a bill, so that nobody misses a price."""
+    has_tokenizer: bool = True
+    """Whether its models read a row as tokens, so that a tokenizer can have an effect."""
     counts_tokens: Literal["", "here", "server"] = ""
     """Where it counts the tokens of prompts without cost: in this process, or at a server at an
     address of the user's. Empty: a count is not free, or not possible."""

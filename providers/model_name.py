@@ -219,6 +219,13 @@ def _refuse_unknown(given: str, providers: Sequence[str]) -> None:
             "'bench models' lists the providers",
         )
         raise SetupError(f"unknown provider {provider!r} in {given!r}; {guess}")
+    module, _, name = given.partition(":")
+    file = f"{module.replace('.', '/')}.py"
+    if name and os.path.isfile(file):  # noqa: PTH113  Path raises for names that are too long
+        raise SetupError(
+            f"unknown model {given!r}; for a function in a Python file write {file}:{name}. Where "
+            f"OpenAI has this one, write openai/{given}"
+        )
     if (likely := meant(given)) is not None:
         raise SetupError(
             f"unknown model {given!r}; did you mean {likely!r}? Where OpenAI has this one, write "

@@ -108,6 +108,7 @@ DESCRIPTOR = Descriptor(
     gets_answers=True,
     runs_here=True,
     is_free=True,
+    has_tokenizer=False,
     in_cluster="",
     service=Service("ours", "eyechart"),
 )

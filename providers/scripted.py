@@ -83,6 +83,7 @@ DESCRIPTOR = Descriptor(
     takes_turns=True,
     runs_here=True,
     is_free=True,
+    has_tokenizer=False,
     in_cluster="",
     service=Service("ours", "eyechart"),
 )

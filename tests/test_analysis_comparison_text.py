@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.comparison_cells import area_rows
+from eyechart.harness.analysis.comparison.comparison_cells import (
+    area_rows,
+    factor_cell,
+    factor_span,
+)
 from eyechart.harness.analysis.comparison.comparison_text import (
     area_text,
     factor_text,
@@ -39,18 +43,17 @@ def test_who_sees_further_is_named_first(lab: Lab) -> None:
     """Whichever run is given first."""
     sharp = read_run(run(lab, "scripted/sharp", samples=40))
     blind = read_run(run(lab, "scripted/blind", wrong_from(5), samples=40))
-    sentence = verdict_text(compare_runs(blind, sharp))
-    first = sentence.partition(". ")[0]
-    assert first == verdict_text(compare_runs(sharp, blind)).partition(". ")[0]
-    assert sentence.startswith(
-        "scripted/sharp counts exactly further than scripted/blind on lab/ones: "
-        "to more than 5 symbols "
-        "against "
-    )
-    assert sentence.endswith(
-        "Accuracy differs at length 5 (p < 0.001, exact McNemar with Holm's correction for 2 "
-        "tests)."
-    )
+    for compared in (compare_runs(blind, sharp), compare_runs(sharp, blind)):
+        sentence = verdict_text(compared)
+        assert sentence.startswith(
+            "scripted/sharp counts exactly further than scripted/blind on lab/ones: "
+            "to more than 5 symbols "
+            "against "
+        )
+        assert sentence.endswith(
+            "Accuracy differs at length 5 (p < 0.001, exact McNemar with Holm's correction for 2 "
+            "tests)."
+        )
 
 
 def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
@@ -66,7 +69,7 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
 
 def test_one_sentence_has_one_order(lab: Lab) -> None:
     """Names, lengths and areas begin with the model that counts exactly further, first or
-    second.
+    second; the factor is that of the table.
     """
     sharp = run(lab, "scripted/sharp", right)
     blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")
@@ -75,8 +78,28 @@ def test_one_sentence_has_one_order(lab: Lab) -> None:
     assert verdict_text(there).startswith(
         "scripted/sharp counts exactly further than scripted/blind"
     )
-    assert verdict_text(back) == verdict_text(there)
-    assert "Area 1.00 against 0.00, difference +1.00" in verdict_text(back)
+    start, _, end = verdict_text(there).partition(factor_text(there.length))
+    assert "Area 1.00 against 0.00, difference +1.00" in end
+    of = (
+        f". The length of scripted/blind is {factor_span(back.length)} times that of scripted/sharp"
+    )
+    assert verdict_text(back) == f"{start.removesuffix(', ')}{of} (95 %){end}"
+    assert factor_span(back.length) in factor_cell(back.length)
+
+
+@pytest.mark.parametrize("model", [None, "m"], ids=["runs", "conditions"])
+def test_the_factor_of_a_second_side_that_is_ahead(lab: Lab, model: str | None) -> None:
+    """As the table has it, with its interval, and with the names it is of."""
+    first, second = (read_run(run(lab, f"scripted/{name}", wrong_from(5))) for name in "ab")
+    ends = np.array([[-3.0], [-1.0]])
+    length = LengthDifference(Bound("=", 4.0), Bound("=", 26.0), -2.7, -3, -1, True, ends, 0.001)
+    compared = replace(compare_runs(first, second), length=length, model=model)
+    assert factor_cell(length) == "0.154 times (0.125 to 0.500)"
+    word = "with" if model else "of"
+    assert (
+        f"to 26 symbols against 4. The length {word} scripted/a is 0.154 times that {word} "
+        "scripted/b (95 % interval 0.125 to 0.500). Area "
+    ) in verdict_text(compared)
 
 
 def test_a_larger_area_is_called_that(lab: Lab) -> None:

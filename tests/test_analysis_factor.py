@@ -44,11 +44,11 @@ def test_no_factor_without_a_single_threshold() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "octaves", "differs"),
-    [(40, 20, 1.0, False), (40, 20, 1.0001, False), (37, 38, -0.065, True)],
+    [(40, 20, 1.0, False), (29, 12, 1.287, False), (29, 12, 1.5, True), (37, 38, -0.2, True)],
 )
 def test_a_factor_that_is_not_the_ratio(
     first: float, second: float, octaves: float, *, differs: bool
 ) -> None:
-    """Compared as they are shown; without a single threshold there is none."""
+    """By more than a twentieth; without a single threshold there is none."""
     assert difference(first, second, octaves).is_the_ratio != differs
     assert difference(first, second, octaves, one_threshold=False).is_the_ratio

@@ -149,12 +149,23 @@ class TestCompare:
 
     def test_separators_without_known_tokens_are_confounded(self, lab: Lab) -> None:
         """Nobody can say whether they are."""
-        run = asked(lab, "a", None)
+        run = asked(lab, "a", None, provider="openai")
         compared = compare_conditions(run, "separator", ["none", "comma"])
         assert said(of_pair(compared), KIND) == (
             "Tokens a symbol are not known, so the effect of separator is confounded with that of "
             "the tokenizer."
         )
+        assert said([*of_conditions(list(run.conditions.values()))], "unknown tokens")
+
+    @pytest.mark.parametrize("provider", ["scripted", "oracle", "function"])
+    def test_a_model_without_a_tokenizer_is_not_confounded_with_it(
+        self, lab: Lab, provider: str
+    ) -> None:
+        """Its tokens a symbol are not known, because it has none."""
+        run = asked(lab, "8", None, provider=provider)
+        compared = compare_conditions(run, "separator", ["none", "comma"])
+        assert said(of_pair(compared), KIND) == ""
+        assert sentences(run) == []
 
     def test_a_comparison_file_has_them(self, lab: Lab) -> None:
         """Beside the effective lengths of both sides."""
@@ -206,6 +217,6 @@ class TestNotes:
 
     def test_one_separator_is_not_compared(self, lab: Lab) -> None:
         """So nothing is confounded."""
-        run = read_run(asked(lab, "a", None).folder)
+        run = read_run(asked(lab, "a", None, provider="openai").folder)
         assert len(sentences(run)) == 1
         assert [*of_conditions(list(run.conditions.values())[:1])] == []

@@ -98,3 +98,18 @@ def test_a_name_with_its_provider_may_be_misspelt_as_well(label: str, likely: st
     """New numbers are none, nor are names that a user gives to deployments."""
     provider, _, model = label.partition("/")
     assert near(provider, model) == likely
+
+
+def test_a_function_named_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its file is there, the form that names a function is said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agents").mkdir()
+    for file in ("agent.py", "agents/mine.py"):
+        (tmp_path / file).touch()
+    with pytest.raises(SetupError, match=r"in a Python file write agent\.py:answer\. Where OpenAI"):
+        parse_model("agent:answer")
+    with pytest.raises(SetupError, match=r"write agents/mine\.py:answer"):
+        parse_model("agents.mine:answer")
+    for given in ("other:answer", "agent", ":answer", f"{'a' * 300}:answer"):
+        assert parse_model(given).label == f"openai/{given}"
+    assert parse_model("agent:answer", base_urls=["http://127.0.0.1:9/v1"]).provider == "local"

@@ -360,7 +360,7 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
         (("nothing.json", "RUN"), 1, "no baseline at nothing.json"),
         (("ones.yaml", "RUN"), 1, "is no baseline"),
         (("BASE", "nowhere"), 1, "no run in nowhere"),
-        (("BASE", "OTHER"), 2, "none of the runs is one of"),
+        (("BASE", "OTHER"), 2, "which the baseline has; name the runs of all its tasks, or save"),
         (("BASE", "RUN", "--margin", "2"), 2, "--margin must be a number from 0.001"),
         (
             ("BASE", "RUN", "--fail-if", "bad"),
@@ -368,6 +368,9 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
             "--fail-if must be worse, undecided, different or",
         ),
         (("--save", "ones.yaml", "RUN"), 2, "is no baseline; to keep it, name another file"),
+        (("BASE", "RUN", "--save", "BASE"), 2, "--save takes no value, and the baseline is named"),
+        (("new.json", "RUN", "--save", "new.json"), 2, "new.json is no folder of a run; --save"),
+        (("BASE", "RUN", "--save", "ones.yaml"), 2, "named once, before the runs: bench gate --s"),
         (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),
     ],
 )

@@ -171,9 +171,16 @@ class TestInPython:
         [
             (
                 lambda one, other: one + other,
-                r"lambda takes \(one, other\), and is called with the",
+                r"lambda takes \(one, other\), and is called with the prompt alone; give the other",
             ),
-            (lambda: "", r"lambda takes \(\), and is called with the prompt alone"),
+            (
+                lambda: "",
+                r"lambda takes \(\), and is called with the prompt alone; give it a parameter for",
+            ),
+            (
+                lambda *, prompt: prompt,
+                r"alone; give it a parameter for the prompt, before the \*$",
+            ),
             (int, r"int is a class without complete\(request\)"),
         ],
     )

@@ -436,6 +436,7 @@ class TestTables:
         assert rows[1] == "| --- | --- | ---: | ---: |"
         assert len(rows) == 2 + 2 * len(runs)
         assert [note for note in notes if "has the longest effective length" in note]
+        assert not [note for note in notes if "different lines" in note]
         assert tex.read_text().count(r"\toprule") == 1
 
     def test_a_wide_table_has_near_and_apart(self, lab: Lab, runs: dict[str, Path]) -> None:
@@ -460,6 +461,41 @@ class TestTables:
             assert order is not None
             apart = reached_text(order.apart.length, order.apart.length_ci)
             assert row.split(" | ")[2:4] == [*map(markdown_text, (length_cell(near), apart))]
+
+    def test_what_the_heads_of_lengths_mean_is_a_note(
+        self, lab: Lab, runs: dict[str, Path]
+    ) -> None:
+        """Their percentages are of three kinds; a table without near and apart has one of them, in
+        its caption.
+        """
+        run = eyechart.load_run(runs["tiny"])
+        assert "right to:" not in run.to_markdown()
+        note = (
+            "right to: the length up to which a model is right in at least 85 % of its replies. "
+            "near (5 %): the length up to which its answers are at most 5 % off in at least 85 % "
+            "of its replies. apart (20 %): the length up to which its answers order two rows that "
+            "differ by a fifth rightly, in at least 75 % of pairs."
+        )
+        assert f"\n\n{note}\n\n" in run.to_markdown(width=6.75)
+        assert latex_text(note) in run.to_latex(width=6.75)
+        board = lab.bench("leaderboard", runs["tiny"], runs["oracle"], "--format=markdown")
+        assert note.partition(" apart (20 %)")[0] in board.out
+
+    def test_areas_over_different_lines_have_a_note(self, lab: Lab) -> None:
+        """An area over short rows alone is larger, so the two say nothing about each other."""
+        short, long = (
+            lab.wanted(model=f"scripted/{name}", lengths=lengths)
+            for name, lengths in (("a", [2, 4]), ("b", [2, 4, 8, 16]))
+        )
+        for wanted in (short, long):
+            lab.run(wanted)
+        (path,) = figure(lab, "table", short.folder, long.folder, "-o", lab.folder / "areas.md")
+        assert (
+            "The areas are over different lines, and so cannot be compared: 2 lines from 2 to 4, "
+            "4 lines from 2 to 16 symbols.\n"
+        ) in path.read_text()
+        (path,) = figure(lab, "table", long.folder, "-o", lab.folder / "area.md")
+        assert "different lines" not in path.read_text()
 
     def test_a_file_of_another_kind_is_kept(self, lab: Lab, runs: dict[str, Path]) -> None:
         """Such as the paper; a table is written again."""

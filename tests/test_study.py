@@ -617,6 +617,19 @@ class TestDryRun:
         assert sum(run["requests"] for run in document["runs"]) == 36
         assert not lab.out.exists()
 
+    @pytest.mark.parametrize("several", [False, True], ids=["one run", "several"])
+    def test_what_sets_a_limit_is_where_the_command_takes_it(
+        self, lab: Lab, *, several: bool
+    ) -> None:
+        """A study's command refuses `--lengths`, so its file is named."""
+        task = "tasks: [lab/ones.yaml, lab/plain.yaml]" if several else "tasks: [lab/ones.yaml]"
+        path = write(lab, f"name: s\ntitle: S\nadaptive: true\nprecision: 0.75\n{task}\n")
+        server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+        done = lab.bench("run", path, "--trust", *server, "--dry-run")
+        assert "longer lines may follow" in done.out
+        assert "'lengths' in the study's file limits them" in done.out
+        assert not {"--lengths", "--max-tokens"} & set(done.out.split())
+
     @pytest.mark.parametrize(("more", "answered"), [((), "18"), (("--fresh",), "0")])
     def test_a_fresh_start_counts_no_answers(
         self, lab: Lab, more: tuple[str, ...], answered: str

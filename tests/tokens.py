@@ -43,6 +43,7 @@ def asked(
     sees: int | Mapping[str, int] = 8,
     samples: int = 20,
     lengths: Sequence[int] = LENGTHS,
+    provider: str = "scripted",
 ) -> JudgedRun:
     """A run that is right up to `sees` symbols, under a separator; `tokens` are those of a symbol
     by separator, or `None` for a server without usage.
@@ -60,7 +61,7 @@ def asked(
 
     separators = ["none", "comma"] if tokens is None else list(tokens)
     wanted = lab.wanted(
-        model=f"scripted/{name}",
+        model=f"{provider}/{name}",
         lengths=lengths,
         samples=samples,
         axes={"separator": separators},

@@ -18,7 +18,7 @@ from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.spec import Cell
 from eyechart.harness.study.reading import Study
-from eyechart.harness.study.spec import StudyModel, StudyTask
+from eyechart.harness.study.spec import FIXED, StudyModel, StudyTask
 from eyechart.providers.base import ProviderError
 from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named, spelled
@@ -36,6 +36,10 @@ class RunMatrix:
     @property
     def has_several(self) -> bool:
         return len(self.plans) * len(self.models) > 1
+
+    def where_to_set(self, setting: str) -> str:
+        """The option that sets a setting of these runs, for a message."""
+        return named(setting)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,12 @@ class StudyRuns(RunMatrix):
                 is_longer = self.finds_longer and cell.line.low > plan.lines[-1].high
                 return is_longer or cell.line in plan.lines
         return False
+
+    def where_to_set(self, setting: str) -> str:
+        """`'lengths' in the study's file`: the command takes no option for what a study asks."""
+        if setting not in FIXED:
+            return super().where_to_set(setting)
+        return f"'{SETTINGS[setting].key}' in the study's file"
 
     def folder(self, out: Path) -> Path:
         """The folder of the study's page and leaderboard."""

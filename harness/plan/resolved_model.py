@@ -44,6 +44,11 @@ class ResolvedModel:
         return descriptor_of(self.provider).executes is not None
 
     @property
+    def has_tokenizer(self) -> bool:
+        """Whether it reads a row as tokens."""
+        return descriptor_of(self.provider).has_tokenizer
+
+    @property
     def is_embedded(self) -> bool:
         """Whether it is the model of this package, which is there to try the program with."""
         about = descriptor_of(self.provider)

@@ -49,5 +49,6 @@ DESCRIPTOR = Descriptor(
     takes_turns=True,
     runs_here=True,
     is_free=True,
+    has_tokenizer=False,
     in_cluster="",
 )

@@ -14,6 +14,11 @@ from eyechart.providers.contract import a_kind, described
 
 COMPLETE = "complete"
 """The method by which an object is asked."""
+_TAKES_BY_PLACE = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 
 
 def load(path: Path, name: str) -> tuple[object, bytes]:
@@ -82,8 +87,12 @@ def asked_by(model: object, place: str) -> tuple[object, Callable[..., Any]]:
     try:
         signature.bind("")
     except TypeError:
+        remedy = "give the others a default"
+        kinds = {one.kind for one in signature.parameters.values()}
+        if kinds.isdisjoint(_TAKES_BY_PLACE):
+            before = ", before the *" * (inspect.Parameter.KEYWORD_ONLY in kinds)
+            remedy = f"give it a parameter for the {what}{before}"
         raise SetupError(
-            f"{place}{method} takes {signature}, and is called with the {what} alone; give the "
-            "others a default"
+            f"{place}{method} takes {signature}, and is called with the {what} alone; {remedy}"
         ) from None
     return model, called

@@ -36,7 +36,7 @@ from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.limit import Limit
 from eyechart.harness.analysis.length.margin import as_factor, as_points, is_at_floor
-from eyechart.harness.analysis.length.tokens_of_row import PairTokens, writes_rows
+from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError, NoneSharedError
 from eyechart.harness.settings.judging import THRESHOLD, Margin, factor_of
@@ -355,7 +355,7 @@ def _compare(
         raise NoneSharedError(
             f"{names[0]} and {names[1]} have no scored sample in common{'' if axis else remedy}"
         )
-    of_writing = writes_rows(run.spec, axis)
+    of_writing = run.may_change_tokens(axis)
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = []
     for condition, result, first, second in matched:

@@ -19,8 +19,8 @@ from eyechart.harness.analysis.tables.paper_text import interval_text
 NOT_COMPARABLE = "not comparable"
 _WHOLE = 1000
 OF_FACTORS = (
-    "A factor is the median of the ratio of two effective lengths; the ratio of their two medians "
-    "may differ."
+    "A factor has an estimate of its own, so it may differ from the ratio of the two effective "
+    "lengths."
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
-from eyechart.harness.analysis.comparison.comparison_cells import number_text
+from eyechart.harness.analysis.comparison.comparison_cells import factor_span, number_text
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
@@ -70,10 +70,13 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     An area alone is no reason to say that a model is right further: one whose accuracy is 80 % at
     all lengths may have a larger area than one that is perfect to 70 symbols.
 
-    All numbers have the order of the names: the one ahead or with the larger area comes first.
+    Lengths and areas have the order of the names: the one ahead or with the larger area comes
+    first. The factor is that of the table, of first over second of `comparison`.
     """
     verdict = verdict_on(comparison, margin)
-    if verdict in ("further", "area") and _is_behind(comparison):
+    factor = factor_text(comparison.length)
+    if swaps := verdict in ("further", "area") and _is_behind(comparison):
+        factor = _factor_of_behind(comparison)
         comparison = comparison.swapped
     first, second = comparison.first, comparison.second
     length, area = comparison.length, comparison.area
@@ -81,7 +84,11 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     within = "" if margin is None else _within(comparison, margin)
     despite = f"the difference counts as none: {within}" if is_equivalent else ""
     no_further = _no_further(
-        length, _unlimited(comparison), is_equivalent=is_equivalent, is_open=verdict == "open"
+        length,
+        factor,
+        _unlimited(comparison),
+        is_equivalent=is_equivalent,
+        is_open=verdict == "open",
     )
     areas = "" if area is None else area_text(area)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
@@ -98,7 +105,9 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
         if comparison.model is not None:
             with_both = f"further with {first} than with {second}"
             verb = f"{comparison.model} {_doing(comparison)} {with_both}"
-        said = [f"{verb} on {where}: {_lengths(length, count, comparison.unit)}", areas, despite]
+        both = _both(length, comparison.unit) if count == 1 else ""
+        to = [f"{both}, {factor}"] if both and not swaps else [one for one in (both, factor) if one]
+        said = [f"{verb} on {where}: {to[0]}", *to[1:], areas, despite]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
         said = [f"{differ}, and {first} {_LARGER}", areas, no_further, despite]
@@ -211,20 +220,34 @@ def area_text(area: PairedArea) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two effective lengths with its interval, as far as they are limited."""
-    middle, low, high = (None if one is None else number_text(one) for one in length.factors)
+    middle, low, high = length.factors
     if low is None and high is None:
         return "a factor that the answers limit in neither direction"
-    interval = (
-        f"95 % interval {low} to {high}"
-        if low is not None and high is not None
-        else f"95 %: at least {low}"
-        if low is not None
-        else f"95 %: at most {high}"
-    )
     if middle is None:
         limit = "upper" if low is not None else "lower"
-        return f"a factor without {limit} limit ({interval})"
-    return f"a factor of {middle} ({interval})"
+        return f"a factor without {limit} limit ({_interval(length)})"
+    return f"a factor of {number_text(middle)} ({_interval(length)})"
+
+
+def _interval(length: LengthDifference) -> str:
+    """`95 % interval 1.41 to 2.83`, `95 %: at least 1.41`."""
+    is_limited = None not in length.factors[1:]
+    return f"95 %{' interval' if is_limited else ':'} {factor_span(length)}"
+
+
+def _factor_of_behind(comparison: Comparison) -> str:
+    """The factor where second comes first in the sentence: which length it is of, since it is that
+    of the table, and mostly below 1.
+    """
+    length = comparison.length
+    if length.factors == (None, None, None):
+        return factor_text(length)
+    word = "of" if comparison.model is None else "with"
+    of_first, of_second = f"{word} {comparison.first}", f"{word} {comparison.second}"
+    if length.factors[0] is None:
+        return f"the length {of_first} is {factor_span(length)} times that {of_second} (95 %)"
+    middle = number_text(length.factors[0])
+    return f"the length {of_first} is {middle} times that {of_second} ({_interval(length)})"
 
 
 def _unlimited(comparison: Comparison) -> str:
@@ -249,18 +272,15 @@ def _unlimited(comparison: Comparison) -> str:
     return f"effective lengths tell nothing, as they may lie beyond the tested lines{where}"
 
 
-def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
-    """Both effective lengths and the factor; the factor alone over several conditions."""
-    if conditions > 1:
-        return factor_text(length)
+def _both(length: LengthDifference, unit: str) -> str:
+    """`to 26 symbols against 8`; empty where a length is not known."""
     if length.first is None or length.second is None:
-        return factor_text(length)
-    first, second = length.first.counted(unit), length.second.words
-    return f"to {first} against {second}, {factor_text(length)}"
+        return ""
+    return f"to {length.first.counted(unit)} against {length.second.words}"
 
 
 def _no_further(
-    length: LengthDifference, unlimited: str, *, is_equivalent: bool, is_open: bool
+    length: LengthDifference, factor: str, unlimited: str, *, is_equivalent: bool, is_open: bool
 ) -> str:
     """Why the sentence does not say that one side is right further. Where the areas are shown to be
     equivalent, the factor may still be wide: a length is a point of a curve, an area all of it.
@@ -270,11 +290,11 @@ def _no_further(
     if unlimited:
         return unlimited
     if is_equivalent:
-        return f"their effective lengths differ by {factor_text(length)}"
+        return f"their effective lengths differ by {factor}"
     text = "no difference in effective length was found"
     if not is_open:
         text = "effective lengths alone do not show it"
-    text += f": {factor_text(length)}"
+    text += f": {factor}"
     if math.isfinite(length.detectable):
         text += f". A factor of {length.detectable:.1f} would have been found with a power of 80 %"
     return text

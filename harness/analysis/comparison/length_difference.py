@@ -45,6 +45,8 @@ _HALF = 0.5 + 1e-6
 """The median's level, with more than the error of sums of weights."""
 _HALVINGS = 8
 """Halvings of the range of a difference, so that few values above the median are sorted."""
+_AS_GOOD_AS = 1.05
+"""Factors that differ by no more than this one say the same to a reader."""
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, TAILS[0]))
 _MOST_CORRELATION = 0.95
 _POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(TAILS[0] / _CAUTION)
@@ -129,11 +131,14 @@ class LengthDifference:
 
     @property
     def is_the_ratio(self) -> bool:
-        """Whether the factor, if it is known, is the ratio of the two lengths beside it."""
+        """Whether the factor, if it is known, is the ratio of the two lengths beside it, to within
+        `_AS_GOOD_AS`.
+        """
         shown = self.factors[0]
         if shown is None or self.first is None or self.second is None:
             return True
-        return shown == _factor(math.log2(self.first.length / self.second.length))
+        ratio = self.first.length / self.second.length
+        return abs(math.log(shown / ratio)) <= math.log(_AS_GOOD_AS)
 
 
 def _factor(octaves: float) -> float | None:

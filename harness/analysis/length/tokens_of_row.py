@@ -148,7 +148,7 @@ class PairTokens:
     axis: str = ""
     """The axis whose values are compared; empty where two models are."""
     is_of_writing: bool = False
-    """See `writes_rows`."""
+    """See `JudgedRun.may_change_tokens`."""
 
     @property
     def is_known(self) -> bool:

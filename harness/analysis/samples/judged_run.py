@@ -28,7 +28,13 @@ from eyechart.harness.analysis.length.limits import (
     Scored,
     scored_length,
 )
-from eyechart.harness.analysis.length.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
+from eyechart.harness.analysis.length.tokens_of_row import (
+    Source,
+    TokensASymbol,
+    fitted,
+    of_prompts,
+    writes_rows,
+)
 from eyechart.harness.analysis.order.copies import order_of_copies
 from eyechart.harness.analysis.order.d_prime import DPrime, d_prime
 from eyechart.harness.analysis.order.near import near_length
@@ -150,6 +156,13 @@ class JudgedRun:
         known = costs[~np.isnan(costs)]
         total, unknown = float(known.sum()), len(costs) - len(known)
         return RunCost(total, unknown, self.prices_of, total / len(known)) if len(known) else None
+
+    def may_change_tokens(self, axis: str) -> bool:
+        """Whether the values of an axis may change in how many tokens the model reads a row: see
+        `writes_rows`.
+        """
+        has_tokenizer = self.model is None or self.model.has_tokenizer
+        return has_tokenizer and writes_rows(self.spec, axis)
 
     @cached_property
     def options(self) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from eyechart.harness.analysis.length.tokens_of_row import (
     PairTokens,
     TokensASymbol,
     differ,
-    writes_rows,
 )
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.spec import Condition
@@ -78,7 +77,7 @@ def of_conditions(judged: Sequence[JudgedCondition]) -> Iterator[Finding]:
     """
     if not judged:
         return
-    spec = judged[0].run.spec
+    run, spec = judged[0].run, judged[0].run.spec
     tokens = [one.tokens_a_symbol for one in judged]
     if merged := [one for one in tokens if one and one.is_merged]:
         yield SHARED_TOKENS(
@@ -90,7 +89,7 @@ def of_conditions(judged: Sequence[JudgedCondition]) -> Iterator[Finding]:
     axes = [
         axis
         for axis in spec.axes
-        if writes_rows(spec, axis) and len({one.condition[axis] for one in unknown}) > 1
+        if run.may_change_tokens(axis) and len({one.condition[axis] for one in unknown}) > 1
     ]
     if axes:
         yield UNKNOWN_TOKENS(unit=spec.unit, axes=axes)

@@ -44,7 +44,6 @@ Dollars: TypeAlias = tuple[float | None, float | None]
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown, at its beginning and at its end."""
 _HALF_CENT = 0.005
-_NO_BOUND = f"without an upper bound, as longer lines may follow; {named('lengths')} limits them"
 _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
@@ -80,18 +79,20 @@ def dry_run(runs: RunMatrix, *, asks_server: bool, as_json: bool) -> int:
         print_document(document)
     elif not runs.has_several:
         for options, previews in found():
-            _show_each(options, previews, asks_server=asks_server)
+            _show_each(runs, options, previews, asks_server=asks_server)
     else:
         _show_models(runs, found(), asks_server=asks_server)
     return exit_code(failed, len(runs.models))
 
 
-def _show_each(options: RunOptions, previews: Sequence[Preview], *, asks_server: bool) -> None:
+def _show_each(
+    runs: RunMatrix, options: RunOptions, previews: Sequence[Preview], *, asks_server: bool
+) -> None:
     for preview in previews:
-        _show(preview, options)
+        _show(runs, preview, options)
     if (where := options.destination) is not None:
         echo(f"asked at: {where}")
-    _show_cost(options, previews, is_adaptive=options.given.adaptive)
+    _show_cost(runs, options, previews)
     if unknown := not_known(options, asks_server=asks_server):
         echo(unknown)
 
@@ -170,7 +171,7 @@ def _show_models(
     if totals:
         show_blocks([Column(["model"], [one.label for one in totals], "left")], _columns(totals))
     given = runs.models[0].given
-    _show_sum([one.dollars for one in totals], given.budget)
+    _show_sum(runs, [one.dollars for one in totals], given.budget)
     echo(
         *(
             f"{one.label} would be asked at {one.options.destination}"
@@ -189,16 +190,17 @@ def _show_models(
     unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
     echo(*dict.fromkeys(filter(None, unknown)))
     if given.adaptive:
+        is_bounded = all(one.waves and one.waves.most_requests is not None for one in totals)
+        limits = f"longer lines may follow ({runs.where_to_set('lengths')} limits them) or "
         echo(
             "Each wave follows from the replies before it, until each length is known to "
             f"{precision_text(given.precision)}. About: all waves, with their tokens, of a model "
             f"right to the middle of the lines. At most: {named('max_requests')} sets a lower "
-            f"limit. -: not known, as longer lines may follow ({named('lengths')} limits them) or "
-            "no price is listed."
+            f"limit. -: not known, as {'' if is_bounded else limits}no price is listed."
         )
 
 
-def _show_sum(dollars: Sequence[Dollars], budget: float | None) -> None:
+def _show_sum(runs: RunMatrix, dollars: Sequence[Dollars], budget: float | None) -> None:
     """Prints what models with prices cost together, and what of it a budget pays for."""
     priced = [(about, most) for about, most in dollars if about is not None]
     if not priced:
@@ -207,7 +209,7 @@ def _show_sum(dollars: Sequence[Dollars], budget: float | None) -> None:
     bounds = [most for _, most in priced if most is not None]
     most = sum(bounds) if len(bounds) == len(priced) else None
     if len(priced) > 1:
-        whole = _of_all_waves(about, None) if most is None else cost_text(about, most)
+        whole = _of_all_waves(runs, about, None) if most is None else cost_text(about, most)
         echo(f"together {whole}")
     if budget is not None:
         echo(_of_budget(budget, about, most))
@@ -220,7 +222,7 @@ def conditions_text(plan: Plan) -> str:
     return f"{number} condition{'s' * (number > 1)}, lengths {lengths[0]:,} to {lengths[-1]:,}"
 
 
-def _show(preview: Preview, options: RunOptions) -> None:
+def _show(runs: RunMatrix, preview: Preview, options: RunOptions) -> None:
     request, run_forecast = preview.request, preview.forecast
     plan, spec = request.plan, request.plan.task.spec
     rule = (
@@ -260,7 +262,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("lengths", ", ".join(map(str, plan.lines))),
         ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview)}"),
         *(
-            [("adaptive", str(preview.waves)), *_all_waves(preview, preview.waves, spec.unit)]
+            [("adaptive", str(preview.waves)), *_all_waves(runs, preview, preview.waves)]
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
@@ -268,7 +270,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
         *([] if preview.writes_replies else [("read", _read(request, first))]),
-        *([("thinking", thinking)] if (thinking := _thinking(preview, options)) else []),
+        *([("thinking", thinking)] if (thinking := _thinking(runs, preview, options)) else []),
     ]
     if request.model.prices is not None:
         expected, most = run_forecast.dollars(request.model.prices)
@@ -284,7 +286,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
 
 
-def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
+def _all_waves(runs: RunMatrix, preview: Preview, waves: Waves) -> Iterator[tuple[str, str]]:
     """What all waves take besides what is answered: expected, and at most."""
     name = "still to ask" if preview.answered else "all waves"
     if waves.most is not None and not waves.most.requests:
@@ -293,9 +295,10 @@ def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str,
     if waves.expected is not None and not waves.expected.requests:
         yield name, f"about 0 samples, as {named('max_requests')} is probably reached before"
     elif waves.expected is not None:
+        unit = preview.request.plan.task.spec.unit
         about = f"if the model is right to {waves.right_to:,} {unit}, in the middle of the lines"
         yield name, f"about {bill_text(waves.expected)}, {about}"
-    most = _NO_BOUND
+    most = _no_bound(runs)
     if waves.most is not None:
         bound = bill_text(waves.most, at_most_text)
         most = f"at most {bound}, all of them on the longest lines"
@@ -327,7 +330,7 @@ def _read(request: RunRequest, first: Sample) -> str:
     return f"by likelihood, the first sample over {asked}"
 
 
-def _thinking(preview: Preview, options: RunOptions) -> str:
+def _thinking(runs: RunMatrix, preview: Preview, options: RunOptions) -> str:
     """How much thinking is in the forecast; "" where it does not think, or writes nothing."""
     if not preview.writes_replies:
         return ""
@@ -341,7 +344,7 @@ def _thinking(preview: Preview, options: RunOptions) -> str:
         return f"{usual}; at most {fixed:,} with the answer"
     return (
         f"{usual}; at most {found.most:,} with the answer, and what was cut off before; "
-        "--max-tokens sets another limit"
+        f"{runs.where_to_set('max_tokens')} sets another limit"
     )
 
 
@@ -417,9 +420,9 @@ def _left(preview: Preview) -> str:
     return f"; {' and '.join(why)}, so {preview.forecast.left:,} will be asked"
 
 
-def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive: bool) -> None:
-    """Prints the cost of all runs; with `is_adaptive`, that of all waves up to the next ones."""
-    model, prices = options.model, options.model.prices
+def _show_cost(runs: RunMatrix, options: RunOptions, previews: Sequence[Preview]) -> None:
+    """Prints the cost of all runs; of adaptive ones, that of all waves up to the next ones."""
+    model, prices, is_adaptive = options.model, options.model.prices, options.given.adaptive
     if (dollars := dollars_of(prices, previews)) is not None and prices is not None:
         expected, most = dollars
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
@@ -431,13 +434,18 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
         whole: Dollars = dollars
         if is_adaptive:
             whole = all_waves(previews, options.given.max_requests).dollars
-            echo(f"cost of {left}: {_of_all_waves(*whole)}")
+            echo(f"cost of {left}: {_of_all_waves(runs, *whole)}")
         if options.given.budget is not None:
             echo(_of_budget(options.given.budget, *whole))
     elif not options.name.descriptor.is_free and not options.given.base_url:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")
 
 
-def _of_all_waves(expected: float | None, most: float | None) -> str:
-    at_most = _NO_BOUND if most is None else f"at most {at_most_text(most)}"
+def _of_all_waves(runs: RunMatrix, expected: float | None, most: float | None) -> str:
+    at_most = _no_bound(runs) if most is None else f"at most {at_most_text(most)}"
     return at_most if expected is None else f"about {dollars_text(expected)}, {at_most}"
+
+
+def _no_bound(runs: RunMatrix) -> str:
+    limits = f"{runs.where_to_set('lengths')} limits them"
+    return f"without an upper bound, as longer lines may follow; {limits}"

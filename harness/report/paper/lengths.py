@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.words import answers_of, words_of
 from eyechart.harness.analysis.tables.paper_text import length_cell, reached_text
@@ -38,8 +39,31 @@ def lengths_of(section: Section, series: Series) -> dict[str, Shown]:
     return found
 
 
-def beside_heads(shown: Sequence[Series]) -> dict[str, str]:
+class Head(NamedTuple):
+    """The head of a column of lengths, and what it means, in a sentence."""
+
+    text: str
+    meaning: str
+
+
+def beside_heads(shown: Sequence[Series], threshold: float) -> dict[str, Head]:
     """`near (5 %)` and `apart (20 %)`: the heads of the kinds `BESIDE`."""
     shares = dict.fromkeys(f"{100 * one.judged.run.settings.within:g}" for one in shown)
+    share = " or ".join(shares)
     words = words_of(answers_of(one.judged.scored) for one in shown if one.judged.scored)
-    return {NEAR: f"near ({' or '.join(shares)} %)", APART: words.apart_head}
+    near = words.near_meaning.format(share=share, threshold=threshold_text(threshold))
+    return {
+        NEAR: Head(f"near ({share} %)", near),
+        APART: Head(words.apart_head, words.apart_meaning),
+    }
+
+
+def note_on_heads(threshold: float, beside: Sequence[Head]) -> list[str]:
+    """A note on the percentages in the heads, which are of several kinds where lengths stand
+    `beside` the exact one.
+    """
+    if not beside:
+        return []
+    share = threshold_text(threshold)
+    exact = f"the length up to which a model is right in at least {share} of its replies."
+    return [" ".join([f"right to: {exact}", *(f"{head.text}: {head.meaning}" for head in beside)])]

@@ -29,7 +29,13 @@ from eyechart.harness.analysis.tables.paper_text import (
     notes,
 )
 from eyechart.harness.report.page.section import Section, key_of
-from eyechart.harness.report.paper.lengths import BESIDE, beside_heads, lengths_of
+from eyechart.harness.report.paper.lengths import (
+    BESIDE,
+    Head,
+    beside_heads,
+    lengths_of,
+    note_on_heads,
+)
 from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import Margin
@@ -54,6 +60,8 @@ _LATEX = str.maketrans(
 """Characters that mean something in LaTeX, or are not in its usual fonts -> how to write them."""
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _DASH = "–"
+_MOST_LINES = 4
+"""Sets of lines that a note names."""
 _NEEDS, _CAPTION = "% needs \\usepackage{booktabs}", "Effective lengths at an accuracy of"
 BEGINNINGS = {"tex": _NEEDS.encode(), "md": _CAPTION.encode()}
 """Ending of a file of `paper_table` -> what is at its beginning."""
@@ -153,23 +161,30 @@ def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
     names = [one.named(axes) if several else one.label(axes) for one in series]
     lengths = [lengths_of(section, one) for one in series]
     beside = [one for one in BESIDE if width > WIDTH and any(one in own for own in lengths)]
-    heads = beside_heads(series)
+    heads = beside_heads(series, section.threshold)
+    areas = [_area(one.judged, estimate) for one, estimate in zip(series, estimates, strict=True)]
+    of_areas = [one for one, area in zip(series, areas, strict=True) if area != _DASH]
     return PaperTable(
         f"{_CAPTION} {threshold_text(section.threshold)}, and areas,{of} "
         f"on {section.name}, with 95 % intervals.",
-        (*keys, f"right to ({section.unit})", *(heads[one] for one in beside), "area"),
+        (*keys, f"right to ({section.unit})", *(heads[one].text for one in beside), "area"),
         tuple(
             (
                 *([one.run_details.name] if "model" in keys else []),
                 *(one.condition[axis] for axis in axes),
                 length_cell(estimate),
                 *(own[kind].text if kind in own else _DASH for kind in beside),
-                _area(one.judged, estimate),
+                area,
             )
-            for one, estimate, own in zip(series, estimates, lengths, strict=True)
+            for one, estimate, own, area in zip(series, estimates, lengths, areas, strict=True)
         ),
         len(keys),
-        notes=(*notes(dict(zip(names, estimates, strict=True))), *notes_of(found)),
+        notes=(
+            *note_on_heads(section.threshold, [heads[one] for one in beside]),
+            *notes(dict(zip(names, estimates, strict=True))),
+            *_note_on_areas([one.judged for one in of_areas], section.unit),
+            *notes_of(found),
+        ),
     )
 
 
@@ -222,12 +237,13 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
             told = [*told, *notes_of(of_standing(section.standing, table.threshold))]
         caption += f", in {of.pop()}" if len(of) == 1 else ""
         heads = tuple(column.head for column in table.columns)
+        beside = [Head(one.head, one.meaning) for one in table.columns if one.name in BESIDE]
         yield PaperTable(
             f"{caption}, with 95 % intervals.",
             heads,
             tuple(table.rows),
             table.keys,
-            notes=tuple(told),
+            notes=(*note_on_heads(table.threshold, beside), *told),
         )
 
 
@@ -236,3 +252,17 @@ def _area(judged: JudgedCondition, estimate: EffectiveLength | None) -> str:
         return _DASH
     low, high = estimate.area_ci
     return f"{estimate.area:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _note_on_areas(shown: Sequence[JudgedCondition], unit: str) -> Iterator[str]:
+    """That areas are over different lines, and from which length to which; nothing where all are
+    over the same.
+    """
+    lines = {tuple(line.length for line in one.curve.lines) for one in shown if one.curve}
+    if len(lines) > 1:
+        each = dict.fromkeys(
+            f"{len(lengths)} lines from {lengths[0]:,} to {lengths[-1]:,}"
+            for lengths in sorted(lines)
+        )
+        which = f": {', '.join(each)} {unit}" if len(each) <= _MOST_LINES else ""
+        yield f"The areas are over different lines, and so cannot be compared{which}."

@@ -146,7 +146,10 @@ def _partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
     task = before.manifest.task
     found = [run for run in runs if run.manifest.task == task]
     if not found:
-        raise UsageError(f"none of the runs is one of {task}, which the baseline has")
+        raise UsageError(
+            f"none of the runs is one of {task}, which the baseline has; name the runs of all its "
+            "tasks, or save a baseline of fewer tasks"
+        )
     if len(found) > 1:
         found = [run for run in found if run.manifest.settings == before.manifest.settings]
     if len(found) != 1:
@@ -176,9 +179,17 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
     """Saves a baseline of these runs, and warns of one with which none can be compared.
 
     Raises:
-        UsageError: before anything is written, for a threshold that guesses reach.
+        UsageError: before anything is written, for a threshold that guesses reach, and for a file
+            in place of a run.
     """
     _check_file(baseline, "--save ")
+    if (
+        file := next((one for one in folders if one == baseline or one.is_file()), None)
+    ) is not None:
+        raise UsageError(
+            f"{file} is no folder of a run; --save takes no value, and the baseline is named once, "
+            "before the runs: bench gate --save BASELINE RUN…"
+        )
     if asks:
         raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     runs = [read_run(folder, warn, judging) for folder in folders]
