@@ -1,7 +1,7 @@
 """What `bench compare` says of two adaptive runs with a factor of length as margin: of sides that
 are right equally far, and of sides whose lengths differ by the margin or by its square.
 
-A comparison takes about 0.3 s on one core.
+A run of a row, six adaptive runs, takes 1 to 20 s on one core.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from eyechart.harness.analysis.comparison.comparison import Comparison
 from tests.benchmarks.simulation.adaptive import asked, counts_at_the_end
 from tests.benchmarks.simulation.draws import Setting, simulate_pair
 from tests.benchmarks.simulation.equivalence import FACTOR, MOST_FALSE, TOGETHER, compare
-from tests.benchmarks.simulation.shapes import SHAPES
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 MOST_SAMPLES = 200
-PRECISIONS = (0.75, 0.5)
-"""Octaves to which each side is known; 0.75 is that of the standard set."""
+AIM = Aim(0.75, most_samples=MOST_SAMPLES)
+"""Each side is known to as many octaves as in the standard set."""
 MARGIN = f"{FACTOR}x"
+FALLING = ("slope 2", "slope 4", "lapse 3 %", "guess 20 %", "step", "two-stage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class Case:
 
     setting: Setting
     sides: float
-    precision: float
 
 
 def compared(case: Case, run: int, factor: float) -> Comparison:
@@ -42,11 +41,10 @@ def compared(case: Case, run: int, factor: float) -> Comparison:
     seed = case.setting.seed(run)
     second = case.setting.family.draw(seed, factor)
     pair = simulate_pair(case.setting, run, second, sides=case.sides)
-    aim = Aim(case.precision, most_samples=MOST_SAMPLES)
     counts, chosen = [], []
     for side in pair:
         curve_of = partial(asked, side.correct, side.true_lengths)
-        (one,) = counts_at_the_end(curve_of, [aim])
+        (one,) = counts_at_the_end(curve_of, [AIM])
         counts.append(one)
         chosen.append(curve_of(one))
     both = np.minimum(*counts)
@@ -70,7 +68,6 @@ def measure(case: Case, runs: int) -> Row:
         "shape": case.setting.shape,
         "rows": case.setting.rows,
         "sides": case.sides,
-        "precision": case.precision,
         **false,
         "by_factor": equal["equivalent"] / runs,
         "found": far["worse"] / runs,
@@ -81,12 +78,11 @@ def measure(case: Case, runs: int) -> Row:
     }
 
 
-def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
-    """One row for each shape whose length moves, correlation and precision."""
+def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
+    """One row for each shape and correlation."""
     cases = [
-        Case(Setting(shape, together, MOST_SAMPLES), sides, precision)
-        for shape, (together, sides), precision in product(shapes, TOGETHER, PRECISIONS)
-        if SHAPES[shape].moves
+        Case(Setting(shape, together, MOST_SAMPLES), sides)
+        for shape, (together, sides) in product(FALLING, TOGETHER)
     ]
     yield from spread(partial(measure, runs=runs), cases)
 
@@ -96,7 +92,6 @@ SIMULATION = Simulation(
     (
         *SETTING[:2],
         Column("sides", "sides go together", ".1f"),
-        Column("precision", "precision, octaves", ".2f"),
         Column("worse", "equal: “worse”", ".3f"),
         Column("better", "equal: “better”", ".3f"),
         Column("by_factor", "equal: “equivalent”", ".2f"),
