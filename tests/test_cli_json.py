@@ -29,8 +29,9 @@ ROWS = {
     tuple(verb.split()): re.findall(r"`(\w+)`", keys)
     for verbs, keys in re.findall(r"^\| (`[^|]*`) \| (.*) \|$", _TABLE, re.MULTILINE)
     for verb in re.findall(r"`([a-z -]+)`", verbs)
+    if tuple(verb.removesuffix(" --dry-run").split()) in VERBS
 }
-"""Verb -> keys of its document."""
+"""Verb -> keys of its document; of verbs that are installed."""
 
 
 def document(lab: Lab, *arguments: str | Path, code: int = 0) -> dict[str, Any]:
