@@ -189,3 +189,27 @@ def test_what_is_read_at_the_end_is_that_of_the_rows(
         }
     for length, percent in zip(table[lengths], table[said], strict=True):
         assert abs(100 * known[length] - float(percent)) <= 0.5001, length
+
+
+def test_no_head_without_positions_prefers_itself_or_the_token_before() -> None:
+    """The table of rows of one symbol is that of the largest head in each cell of its file."""
+    page = (HERE / "README.md").read_text(encoding="utf-8").partition("**Rows of one symbol.**")[2]
+    lines = [line.strip("| ").split(" | ") for line in page.split("\n\n")[1].splitlines()]
+    names = {"ALiBi": "alibi", "RoPE": "rope", "no positions": "none"}
+    with (HERE / "equal_rows.csv").open(newline="", encoding="utf-8") as file:
+        heads = list(csv.DictReader(file))
+    quantity = ""
+    for name, *cells in lines[2:-1]:
+        of, _, encoding = name.rpartition(": ")
+        quantity = {"the token before": "previous", "the token itself": "diagonal"}.get(
+            of, quantity
+        )
+        for length, cell in zip(("10", "20", "40", "160"), cells, strict=True):
+            largest = max(
+                float(one[quantity])
+                for one in heads
+                if (one["variant"], one["length"]) == (names[encoding], length)
+            )
+            assert cell == f"{largest:.3f}"
+            alike = dict(zip(("10", "20", "40", "160"), lines[-1][1:], strict=True))[length]
+            assert encoding != "no positions" or largest <= 2.8 * float(alike)
