@@ -103,7 +103,7 @@ def _place(error: BaseException) -> str:
 app = typer.Typer(
     name="bench",
     cls=_Verbs,
-    help="An eye chart for language models: how far does a model see, and what moves that point?",
+    help="An eye chart for language models: to which length is one exact, and what moves it?",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
