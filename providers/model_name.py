@@ -172,8 +172,11 @@ def _labelled(name: ModelName) -> ModelName:
 
 
 def _built_in(given: str) -> ModelName | None:
-    """The model that is named by a built-in provider alone, or in a form of the provider's own;
-    `None` where `given` is neither. Raises `SetupError` for a provider alone that means no model.
+    """The model that `given` means to a built-in provider: the provider's name alone (`tiny`), or a
+    form that only it has (`oracle:50`). `None` for any other text.
+
+    Raises:
+        SetupError: `given` is the name of a provider that has more than one model.
     """
     for name, one in BUILT_IN.items():
         if one.read_model is not None and given.startswith((f"{name}:", f"{name}/")):

@@ -193,12 +193,11 @@ def _of_capacities(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
         if row["capacity"] and float(row["capacity"]) != float(published[row["model"]])
     ]
     return (
-        f"The published capacity is ours for all models but {len(told)}: {', '.join(told)}. A line "
-        "passes only where all of its replies can be read, and in each of these models replies on "
-        "the published line were cut off or had no number on their last line: Dai & Fan read the "
-        "last integer anywhere in a reply. "
-        "[The cases](recorded/README.md#is-the-capacity-the-published-one) say whose reading is "
-        "right."
+        f"Our capacity differs from the published one for {len(told)} models: {', '.join(told)}. "
+        "At the published capacity some replies of these models were cut off, or had no number on "
+        "their last line. Such a reply is not right here; Dai & Fan read the last integer anywhere "
+        "in a reply. [Each case](recorded/README.md#is-the-capacity-the-published-one) says whose "
+        "reading is right."
     )
 
 

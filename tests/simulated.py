@@ -89,7 +89,7 @@ def counted(
 
 
 def some_of(samples: Scored, kept: npt.NDArray[np.bool_]) -> Scored:
-    """Those of the samples that are `kept`; shape (N,)."""
+    """The samples for which `kept` is true; `kept` has shape (N,)."""
     numbers = samples.numbers
     assert numbers is not None
     return replace(

@@ -217,8 +217,8 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """The gate prints both values of each setting, and both models. Another system prompt is said
-    here too, since the comparison of prompts does not include it.
+    """The gate prints both values of each setting, and both models. It also prints both system
+    prompts, since the comparison of prompts does not include them.
     """
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
     other = run(lab, "d", right_to(8), settings=settings).folder

@@ -74,7 +74,7 @@ class TestPublished:
         """With both numbers, and the reason."""
         told = "352 published, 320 here", "56 published, 32 here", "32 published, 0 here"
         text = (FOLDER / "models.md").read_text("utf-8")
-        assert "The published capacity is ours for all models but 3: " in text
+        assert "Our capacity differs from the published one for 3 models: " in text
         assert all(f"({one})" in text for one in told)
 
     def test_factors_of_lengths_are_those_of_the_tables(self) -> None:

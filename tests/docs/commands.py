@@ -15,7 +15,7 @@ _HEAD = """\
 # Commands
 
 A reference of every verb with its arguments and options, as `bench VERB --help` prints them;
-examples end each help. *As above* names those that an earlier verb has, with the same words. An
+examples end each help. Options that were explained at an earlier verb are only named. An
 option with `…` may be given several times. [Settings](settings.md) says how an option gets its
 value from a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
@@ -60,7 +60,7 @@ def _section(name: str, verb: Any, told: dict[str, str]) -> Iterator[str]:
     earlier = (f"{row.split('` ')[0].removeprefix('| ')}`" for row in rows if row not in new)
     if named := ", ".join(earlier):
         yield "\n" if new else ""
-        yield f"As above: {named}.\n"
+        yield f"Also, as explained above: {named}.\n"
 
 
 def _rows(verb: Any, name: str) -> Iterator[str]:

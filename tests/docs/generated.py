@@ -43,7 +43,7 @@ def _answers() -> Iterator[str]:
 
 def _findings() -> Iterator[str]:
     for level, meaning in LEVELS.items():
-        yield from (f"Of the level `{level}`, {meaning}:", "")
+        yield from (f"Findings of the level `{level}` say {meaning}:", "")
         for kind in (*OF_A_RUN, *OF_A_COMPARISON):
             if kind.level == level:
                 yield f"- `{kind.name}`: {kind.meaning}"

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 Level: TypeAlias = Literal["result", "warning", "note"]
 LEVELS: dict[Level, str] = {
     "result": "what was found",
-    "warning": "why a number may be wrong or is missing; always shown",
+    "warning": "why a number may be wrong or is missing, and are always shown",
     "note": "how the numbers came about",
 }
 """The levels, the most important first, and what each says."""

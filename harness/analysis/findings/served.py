@@ -90,13 +90,14 @@ def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]
 
 def repeated(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
     """The line of ready items with the fewest different prompts, where these are too few."""
-    found = [
-        (len(np.unique(prompts)) / len(prompts), label, line, len(np.unique(prompts)), len(prompts))
-        for label, one in judged.items()
-        for line in np.unique(one.asked.keys[:, :-1], axis=0).tolist()
-        for prompts in [one.asked.prompts[(one.asked.keys[:, :-1] == line).all(axis=1)]]
-    ]
-    share, label, (length, *_), different, samples = min(found, default=(1.0, "", [0], 0, 0))
+    found = []
+    for label, one in judged.items():
+        lines = one.asked.keys[:, :-1]
+        for line in np.unique(lines, axis=0):
+            prompts = one.asked.prompts[(lines == line).all(axis=1)]
+            different = len(np.unique(prompts))
+            found.append((different / len(prompts), label, int(line[0]), different, len(prompts)))
+    share, label, length, different, samples = min(found, default=(1.0, "", 0, 0, 0))
     if share < FEWEST_DIFFERENT:
         facts = {"condition": label, "length": length, "unit": unit}
         yield REPEATED(different=different, samples=samples, **facts)

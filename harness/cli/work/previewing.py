@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def _answers(folder: Path, plan: Plan) -> Answered | None:
-    """Which planned samples are answered in the run's folder; `None` if none is, not even in its
-    first turns. Raises `JournalError` where the run would, see `check_journal`.
+    """The answers of planned samples in the run's folder; `None` where there is no answer, and no
+    first turn of one either. Raises `JournalError` where the run would, see `check_journal`.
     """
     check_journal(folder)
     found = answered(folder, warn, plan.lines, line_start(plan.seed, plan.task.name))
