@@ -51,6 +51,7 @@ from tests.benchmarks.simulation import (
     unequal,
     unpaired,
 )
+from tests.benchmarks.simulation.audited import MORE
 from tests.benchmarks.simulation.shapes import SHAPES
 from tests.benchmarks.simulation.table import (
     Row,
@@ -118,15 +119,16 @@ def main(
     )
     parser.add_argument("simulation", choices=simulations)
     parser.add_argument("--runs", type=int, default=500, help="of each row (500)")
-    parser.add_argument("--shape", help="names with commas between; default: all")
+    parser.add_argument("--shape", help="names with “; ” between; default: all")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a CSV file for the unrounded table")
     parser.add_argument("--docs", action="store_true", help=f"renews the table in {PAGE.name}")
     given = parser.parse_args()
-    shapes = given.shape.split(",") if given.shape else list(SHAPES)
-    unknown = [shape for shape in shapes if shape not in SHAPES]
+    known = [*SHAPES, *MORE]
+    shapes = given.shape.split("; ") if given.shape else known
+    unknown = [shape for shape in shapes if shape not in known]
     if unknown:
-        parser.error(f"unknown shapes {', '.join(unknown)}; known are {', '.join(SHAPES)}")
+        parser.error(f"unknown shapes {', '.join(unknown)}; known are {'; '.join(known)}")
     if given.docs and given.shape:
         parser.error("--docs needs all shapes")
     if given.docs and f"<!-- {given.simulation} -->" not in PAGE.read_text(encoding="utf-8"):

@@ -23,6 +23,7 @@ from eyechart.harness.analysis.length.effective_length import effective_length
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.checks import COARSEST, FINEST
 from eyechart.harness.settings.judging import THRESHOLD
+from tests.benchmarks.simulation.audited import ALIKE
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -177,7 +178,8 @@ def _one_run(setting: Setting, run: int, aims: Sequence[Aim]) -> Iterator[tuple[
 
 def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     """Three rows for each shape and correlation, and at the end the median and the largest."""
-    cases = [Case(*case) for case in product(shapes, (0.0, CORRELATION))]
+    wanted = [shape for shape in shapes if shape not in ALIKE]
+    cases = [Case(*case) for case in product(wanted, (0.0, CORRELATION))]
     everything: list[Row] = []
     for some in spread(partial(measure, runs=runs), cases):
         everything += some

@@ -43,16 +43,16 @@ def measure(setting: Setting, runs: int) -> Row:
     off = calibration(np.array(promised), np.array(kept, float))
     is_drawn = setting.family.moves  # of one truth a probability cannot be checked
     given = np.isfinite(held).sum(axis=0)
-    at_each = np.where(given > 0, np.nansum(held, axis=0) / np.maximum(given, 1), np.nan)
+    at_each = np.where(given > 0, np.nansum(held, axis=0) / np.maximum(given, 1), np.inf)
     row: Row = {
         "shape": setting.shape,
         "rows": setting.rows,
         "samples": setting.samples,
         "given": float(np.isfinite(held).mean()),
-        "held": float(np.nanmean(held)),
-        "least": float(np.nanmin(at_each)),
-        "at": LENGTHS[int(np.nanargmin(at_each))],
-        "width": float(np.nanmedian(widths)),
+        "held": float(np.nanmean(held)) if given.any() else None,
+        "least": float(at_each.min()),
+        "at": LENGTHS[int(at_each.argmin())],
+        "width": float(np.nanmedian(widths)) if given.any() else None,
         "off": off if is_drawn else None,
         "runs": runs,
     }
@@ -70,7 +70,7 @@ def calibration(promised: np.ndarray, kept: np.ndarray) -> float:
 def _missed(setting: Setting, row: Row) -> Iterator[str]:
     if setting.shape in UNEVEN:  # no falling curve, and mostly said so
         return
-    if float(row["held"] or 0) < COVERED:
+    if row["held"] is not None and float(row["held"]) < COVERED:
         yield "coverage"
     if float(row["off"] or 0) > OFF:
         yield "probability"

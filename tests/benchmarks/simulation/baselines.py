@@ -23,13 +23,13 @@ from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,
     answers,
+    family,
     normal_field,
     sample_lengths,
 )
-from tests.benchmarks.simulation.shapes import SHAPES
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
-CURVES = ("slope 1.5", "slope 4")
+CURVES = ("slope 1.5", "slope 4", "plateau 86 %", "recorded")
 SAMPLES = (20, 40)
 DRAWS = (1, 2, 4, 8)
 RELEASES = 200
@@ -45,7 +45,7 @@ def differences(case: Case, run: int) -> Floats:
     """
     shape, rows, draws, samples = case
     seed = zlib.crc32(f"{case}|{run}".encode())
-    truth, lengths = SHAPES[shape].draw(seed), sample_lengths(samples, run)
+    truth, lengths = family(shape).draw(seed), sample_lengths(samples, run)
     rng = np.random.default_rng([seed, 1])
     of_line = areas_under(_NOMINAL, np.eye(len(LINES))) / samples
     replies = np.array(

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.length.effective_length import effective_length
+from tests.benchmarks.simulation.audited import NEAR
 from tests.benchmarks.simulation.draws import (
     A_LINE,
     CORRELATION,
@@ -20,7 +21,7 @@ from tests.benchmarks.simulation.draws import (
     true_tested_length,
     width,
 )
-from tests.benchmarks.simulation.shapes import PLATEAUS, UNEVEN
+from tests.benchmarks.simulation.shapes import UNEVEN
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 SAMPLES = (20, 40, 100)
@@ -63,13 +64,13 @@ def _missed(setting: Setting, row: Row) -> Iterator[str]:
     held, said, tested, low = (
         float(row[name] or 0) for name in ("held", "no_one_threshold", "tested_held", "low")
     )
-    if held < (NEAR_COVERED if setting.shape in PLATEAUS else COVERED) and (
+    if held < (NEAR_COVERED if setting.shape in NEAR else COVERED) and (
         setting.shape not in UNEVEN or said < SAID
     ):
         yield "coverage"
     if setting.shape not in UNEVEN and said > FALSELY_SAID:
         yield "one threshold"
-    if float(row["ratio"] or 0) > WIDEST and setting.shape not in PLATEAUS:
+    if float(row["ratio"] or 0) > WIDEST and setting.shape not in NEAR:
         yield "width"
     if setting.shape == "flat 0.90" and setting.samples == min(SAMPLES) and low > LOWEST:
         yield "low"
@@ -79,9 +80,7 @@ def _missed(setting: Setting, row: Row) -> Iterator[str]:
 
 def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     """One row for each shape, correlation and number of samples."""
-    settings = [
-        Setting(*case) for case in product((*shapes, *PLATEAUS), (0.0, CORRELATION), SAMPLES)
-    ]
+    settings = [Setting(*case) for case in product(shapes, (0.0, CORRELATION), SAMPLES)]
     yield from spread(partial(measure, runs=runs), settings)
 
 

@@ -15,6 +15,7 @@ from eyechart.harness.analysis.length.effective_length import effective_length, 
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.analysis.length.one_threshold import LEVEL, LEVEL_AT
 from eyechart.harness.settings.judging import THRESHOLD
+from tests.benchmarks.simulation.audited import MORE, PERIODIC
 from tests.benchmarks.simulation.coverage import COVERED, FALSELY_SAID, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -26,8 +27,7 @@ from tests.benchmarks.simulation.draws import (
     sample_lengths,
 )
 from tests.benchmarks.simulation.shapes import (
-    LONGEST,
-    PLATEAUS,
+    ALL,
     SHAPES,
     Shape,
     Truth,
@@ -39,7 +39,6 @@ from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, 
 from tests.benchmarks.simulation.unequal import KINDS
 
 SAMPLES_OF_DIPS, SAMPLES = (20, 40), (20,)
-_ALL = np.arange(LONGEST + 1, dtype=float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def _uneven(first: int, last: int, level: float) -> Shape:
     """97 % up to the crossing, but for `level` at the lengths from `first` to `last`."""
 
     def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        values = np.where(crossing >= _ALL, 0.97, 0.05)
+        values = np.where(crossing >= ALL, 0.97, 0.05)
         values[first : last + 1] = level
         return values
 
@@ -74,7 +73,7 @@ def _gompertz(slope: float) -> Shape:
     at_threshold = math.log(-math.log(1 - THRESHOLD))
 
     def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        logs = np.log(np.maximum(_ALL, 1) / crossing)
+        logs = np.log(np.maximum(ALL, 1) / crossing)
         values: Floats = 1 - np.exp(-np.exp(at_threshold - slope * logs))
         return values
 
@@ -83,7 +82,7 @@ def _gompertz(slope: float) -> Shape:
 
 def _power(crossing: float, _: np.random.Generator) -> Floats:
     """Accuracy that is inverse to the length."""
-    values: Floats = np.minimum(1.0, THRESHOLD * crossing / np.maximum(_ALL, 1))
+    values: Floats = np.minimum(1.0, THRESHOLD * crossing / np.maximum(ALL, 1))
     return values
 
 
@@ -98,7 +97,7 @@ FALLING: Mapping[str, Shape] = {
     "95 %, then 75 %": Shape(steps((1, 0.95), (math.inf, 0.75))),
     "88 %, then 50 %": Shape(steps((1, 0.88), (math.inf, 0.5))),
     "flat 0.90": SHAPES["flat 0.90"],
-    "rise": PLATEAUS["rise"],
+    **{name: shape for name, shape in MORE.items() if name not in PERIODIC},
     "flat 0.86": Shape(flat(0.86), fixed=math.inf),
     "flat 0.84": Shape(flat(0.84), fixed=0.0),
 }

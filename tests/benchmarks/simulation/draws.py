@@ -15,7 +15,8 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import line_start, lines_of
-from tests.benchmarks.simulation.shapes import LONGEST, PLATEAUS, SHAPES, WEIBULL, Shape, Truth
+from tests.benchmarks.simulation.audited import MORE
+from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape, Truth
 
 LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, LONGEST), "bands"))
 """Those of the built-in tasks."""
@@ -24,6 +25,11 @@ A_LINE = math.log2(LONGEST / SHORTEST) / (len(LINES) - 1)
 """Octaves from one line to the next, in the mean."""
 CORRELATION = 0.6
 """Correlation of the answers to one row at two lengths, where rows go together."""
+
+
+def family(shape: str) -> Shape:
+    """The shape of this name."""
+    return {**SHAPES, **WEIBULL, **MORE}[shape]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,7 +45,7 @@ class Setting:
     @property
     def family(self) -> Shape:
         """The shape."""
-        return {**SHAPES, **WEIBULL, **PLATEAUS}[self.shape]
+        return family(self.shape)
 
     def seed(self, run: int) -> int:
         """A seed for each run of each row, so that any row can be simulated alone."""
@@ -72,7 +78,7 @@ def rows_field(rng: np.random.Generator, shape: tuple[int, ...], rows: float) ->
 
 def answers(truth: Truth, lengths: npt.NDArray[np.int64], field: Floats) -> Floats:
     """1 where the answer is correct, else 0: a normal copula has the correlations of `field`."""
-    return np.where(field < ndtri(truth.accuracies)[lengths], 1.0, 0.0)
+    return np.where(field < ndtri(truth.at(lengths)), 1.0, 0.0)
 
 
 def full_curve(correct: Floats, lengths: npt.NDArray[np.int64]) -> Curve:

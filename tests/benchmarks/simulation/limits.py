@@ -27,7 +27,14 @@ from tests.benchmarks.simulation.draws import (
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 
 SAMPLES = (5, 20, 40)
-CURVES = (("slope 4", 0.0), ("slope 1.5", CORRELATION), ("step", CORRELATION))
+CURVES = (
+    ("slope 4", 0.0),
+    ("slope 1.5", CORRELATION),
+    ("step", CORRELATION),
+    ("plateau 86 %", 0.0),
+    ("heavy tails", 0.0),
+    ("recorded", CORRELATION),
+)
 """Shape and correlation of rows. The constants of `analysis.limits` were chosen on the first."""
 _THRESHOLD = THRESHOLD
 _EARLY = 3.0

@@ -16,9 +16,10 @@ from eyechart.harness.analysis.length.effective_length import crossing
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, fifth_around, line_start, lines_of
+from tests.benchmarks.simulation.audited import ALIKE
 from tests.benchmarks.simulation.coverage import COVERED, SAMPLES
 from tests.benchmarks.simulation.draws import LINES, Setting, answers, holds, rows_field
-from tests.benchmarks.simulation.shapes import SHAPES, Truth
+from tests.benchmarks.simulation.shapes import UNEVEN, Truth
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 
 ASKED: Mapping[str, Sequence[Line]] = {
@@ -37,8 +38,8 @@ SCATTERED = tuple(name for name in ASKED if name.startswith("a row"))
 NEAR = math.sqrt(2)
 """A crossing is near an end of the lengths asked where it is at most this factor from it."""
 ZONES = ("below", "shortest", "within", "longest", "above")
-LEFT_OUT = ("comb 0.7", "comb 2", "dip", "guess 20 %")
-"""Uneven shapes, and one that is much like others."""
+LEFT_OUT = (*UNEVEN, *ALIKE, "period 5", "guess 20 %")
+"""Uneven shapes, and those that are much like others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,7 @@ class Case:
         rng = np.random.default_rng([seed, ZONES.index(zone)])
         family = self.setting.family
         drawn = math.exp(rng.uniform(*np.log(self.crossings(zone))))
-        truth = Truth(
-            family.accuracies(drawn, rng), drawn if family.fixed is None else family.fixed
-        )
+        truth = family.truth(drawn, seed, rng)
         start = line_start(run, "simulation")
         lengths: npt.NDArray[np.int64] = np.array(
             [
@@ -100,7 +99,7 @@ def zones(shape: str) -> Sequence[str]:
     """The zones in which the crossing of a shape can lie. A flat accuracy crosses the threshold
     above or below all lengths.
     """
-    fixed = SHAPES[shape].fixed
+    fixed = Setting(shape, 0.0, 1).family.fixed
     return ZONES if fixed is None else ("below",) if fixed == 0 else ("above",)
 
 

@@ -31,13 +31,18 @@ from tests.benchmarks.simulation.draws import (
     sample_lengths,
 )
 from tests.benchmarks.simulation.equivalence import compare
-from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 from tests.benchmarks.simulation.unequal import FAILING, KINDS, MOST_FALSE
 
 MODELS, APART, SAMPLES = 10, 1.25, 20
 MORE = MODELS * SAMPLES * len(LINES)
 """Requests more, at most: as many as all runs have before, or 20 samples more on each line."""
+MIXED = "ten unlike"
+UNLIKE = (
+    *("slope 4", "plateau 86 %", "Weibull 1", "recorded", "step"),
+    *("heavy tails", "two-stage", "shoulder", "period 5", "Weibull 3"),
+)
+"""The shapes of models that are not alike, from the one that is right furthest."""
 _LONGEST = (60.0, 300.0)
 """Range of the longest crossing, evenly in log length."""
 
@@ -65,10 +70,11 @@ def draw_models(setting: Setting, run: int) -> list[Curve]:
     curves = []
     for place in range(MODELS):
         crossing = longest / APART**place
-        accuracies = KINDS[setting.shape].accuracies(crossing, np.random.default_rng(seed))
+        kind = UNLIKE[place] if setting.shape == MIXED else setting.shape
+        truth = KINDS[kind].truth(crossing, seed, np.random.default_rng(seed))
         field = normal_field(rng, MOST_SAMPLES, setting.rows)
-        correct = answers(Truth(accuracies, crossing), lengths, field)
-        failing = rng.random((MOST_SAMPLES, 1)) < (FAILING if setting.shape == "rows fail" else 0)
+        correct = answers(truth, lengths, field)
+        failing = rng.random((MOST_SAMPLES, 1)) < (FAILING if kind == "rows fail" else 0)
         curves.append(full_curve(np.where(failing, 0.0, correct), lengths))
     return curves
 
@@ -172,9 +178,7 @@ def measure(setting: Setting, runs: int) -> Row:
 
 def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     """One row for each shape and correlation."""
-    cases = [
-        Setting(name, together, SAMPLES) for name, together in product(EQUAL, (0.0, CORRELATION))
-    ]
+    cases = [Setting(*case, SAMPLES) for case in product((*EQUAL, MIXED), (0.0, CORRELATION))]
     yield from spread(partial(measure, runs=runs), cases)
 
 

@@ -19,15 +19,16 @@ from eyechart.harness.analysis.samples.draws import ScoredRows, accuracy_interva
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,
+    family,
     holds_what_it_says,
     normal_field,
     sample_lengths,
     width,
 )
-from tests.benchmarks.simulation.shapes import SHAPES, Truth
+from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 
-CURVES = ("slope 1.5", "slope 4", "flat 0.90")
+CURVES = ("slope 1.5", "slope 4", "flat 0.90", "plateau 86 %", "recorded", "heavy tails")
 SAMPLES = (20, 40)
 DRAWS = (1, 3, 8)
 ALIKE = (0.0, 0.5, 0.95)
@@ -42,12 +43,12 @@ def drawn(case: Case, run: int) -> tuple[Truth, Curve, Floats]:
     """The truth of a run, its curve, and the true accuracy of each sample: (samples, lines)."""
     shape, alike, rows, draws, samples = case
     seed = zlib.crc32(f"{case}|{run}".encode())
-    truth = SHAPES[shape].draw(seed)
+    truth = family(shape).draw(seed)
     lengths = sample_lengths(samples, run)
     rng = np.random.default_rng([seed, 1])
     row = normal_field(rng, samples, rows)[..., None]
     chance = rng.standard_normal((samples, len(LINES), draws))
-    accuracies = truth.accuracies[lengths]
+    accuracies = truth.at(lengths)
     right = math.sqrt(alike) * row + math.sqrt(1 - alike) * chance < ndtri(accuracies)[..., None]
     replies = np.full(lengths.shape, float(draws))
     curve = Curve(

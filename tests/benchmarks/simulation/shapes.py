@@ -9,21 +9,49 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.settings.judging import THRESHOLD
 
 SHORTEST, LONGEST = 5, 500
-_ALL = np.arange(LONGEST + 1, dtype=float)
+ALL = np.arange(LONGEST + 1, dtype=float)
 _RANGE = (8.0, 300.0)
 """Range of the crossings that are drawn, evenly in log length."""
 _DIP = (17, 24)
 _DIP_FACTOR = 0.6
 _BEFORE_DIP = 60.0
+_NEVER = 1e-12
+"""Accuracies nearer to 0 and 1 count as this far from it where their logits are needed."""
 
 _Accuracies: TypeAlias = Callable[[float, np.random.Generator], Floats]
+_QUANTILES = (np.arange(999) + 0.5) / 999
+
+
+@dataclass(frozen=True, slots=True)
+class Ease:
+    """How much easier some rows are than others, in logits."""
+
+    quantiles: Callable[[Floats], Floats]
+    """Share of the rows -> the logits that this share does not exceed, in any shape."""
+    templates: int = 0
+    """So many groups of rows, each with an ease of its own at each line; 0: each row has one ease
+    at all lines."""
+
+    @property
+    def logits(self) -> Floats:
+        """The logits of rows that stand for all: shape (999,)."""
+        return self.quantiles(_QUANTILES)
+
+    def drawn(self, shape: tuple[int, int], seed: int) -> Floats:
+        """Logits of samples of this shape (samples, lines)."""
+        rng = np.random.default_rng([seed, 7])
+        if not self.templates:
+            return self.quantiles(rng.random((shape[0], 1)))
+        of_templates = self.quantiles(rng.random((self.templates, shape[1])))
+        return of_templates[np.arange(shape[0]) % self.templates]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +59,31 @@ class Truth:
     """What a simulated model does."""
 
     accuracies: Floats
-    """True accuracy at each length from 0 on: shape (501,)."""
+    """True accuracy at each length from 0 on, in the mean of all rows: shape (501,)."""
     crossing: float
     """The length where the accuracy falls below the threshold. Infinite: it never does; 0: it is
     below at all lengths."""
+    ease: Ease | None = None
+    """Where rows are not equally hard."""
+    evenly: Floats | None = None
+    """The logits of the accuracy of a row with an ease of 0, where there is one: shape (501,)."""
+    seed: int = 0
+    """Of the rows: two models with the same find the same rows hard."""
+
+    def at(self, lengths: npt.NDArray[np.int64]) -> Floats:
+        """The accuracy of each sample, from its length: shape (samples, lines)."""
+        accuracies: Floats = self.accuracies[lengths]
+        if self.ease is None or self.evenly is None:
+            return accuracies
+        own = expit(self.evenly[lengths] + self.ease.drawn(lengths.shape, self.seed))
+        found: Floats = own * accuracies / mean_of_rows(self.evenly, self.ease)[lengths]
+        return found
+
+
+def mean_of_rows(evenly: Floats, ease: Ease) -> Floats:
+    """The mean accuracy of rows that are not equally hard: shape (501,)."""
+    mean: Floats = expit(evenly[:, None] + ease.logits).mean(axis=1)
+    return mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +97,8 @@ class Shape:
     """The shortest crossing that is drawn."""
     fixed: float | None = None
     """The truth, where it does not follow from the drawn crossing."""
+    ease: Ease | None = None
+    """Where rows are not equally hard; `accuracies` are then those of a row with an ease of 0."""
 
     @property
     def moves(self) -> bool:
@@ -63,9 +114,16 @@ class Shape:
         """A curve of this shape; its crossing is `factor` times shorter than that of factor 1."""
         rng = np.random.default_rng(seed)
         ends = np.log([self.shortest, _RANGE[1]])
-        crossing = math.exp(rng.uniform(*ends)) / factor
+        return self.truth(math.exp(rng.uniform(*ends)) / factor, seed, rng)
+
+    def truth(self, crossing: float, seed: int, rng: np.random.Generator) -> Truth:
+        """The curve with this crossing."""
         accuracies = self.accuracies(crossing, rng)
-        return Truth(accuracies, crossing if self.fixed is None else self.fixed)
+        true = crossing if self.fixed is None else self.fixed
+        if self.ease is None:
+            return Truth(accuracies, true)
+        evenly = logit(np.clip(accuracies, _NEVER, 1 - _NEVER))
+        return Truth(mean_of_rows(evenly, self.ease), true, self.ease, evenly, seed)
 
 
 def logistic(slope: float, lapse: float = 0.0, guess: float = 0.0) -> _Accuracies:
@@ -74,7 +132,7 @@ def logistic(slope: float, lapse: float = 0.0, guess: float = 0.0) -> _Accuracie
     at_threshold = (rise / (THRESHOLD - guess) - 1) ** (1 / slope)
 
     def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        values: Floats = guess + rise / (1 + (_ALL * at_threshold / crossing) ** slope)
+        values: Floats = guess + rise / (1 + (ALL * at_threshold / crossing) ** slope)
         return values
 
     return accuracies
@@ -86,9 +144,9 @@ def steps(*levels: tuple[float, float]) -> _Accuracies:
     """
 
     def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        values = np.full(_ALL.shape, levels[-1][1])
+        values = np.full(ALL.shape, levels[-1][1])
         for share, level in reversed(levels[:-1]):
-            values[crossing * share > _ALL] = level
+            values[crossing * share > ALL] = level
         return values
 
     return accuracies
@@ -101,7 +159,7 @@ def comb(deviation: float) -> _Accuracies:
     """
 
     def accuracies(crossing: float, rng: np.random.Generator) -> Floats:
-        smooth = -_SLOPE_OF_COMB * np.log(_ALL[1:] * _averaged(deviation) / crossing)
+        smooth = -_SLOPE_OF_COMB * np.log(ALL[1:] * _averaged(deviation) / crossing)
         noise = rng.normal(0, deviation, LONGEST)
         values: Floats = np.concatenate([[1.0], expit(smooth + noise)])
         return values
@@ -127,7 +185,7 @@ def _averaged(deviation: float) -> float:
 
 def flat(level: float) -> _Accuracies:
     """The same accuracy at all lengths."""
-    return lambda _, __: np.full(_ALL.shape, level)
+    return lambda _, __: np.full(ALL.shape, level)
 
 
 def dip(crossing: float, rng: np.random.Generator) -> Floats:
@@ -162,7 +220,7 @@ def _weibull(exponent: float) -> _Accuracies:
     """Accuracy exp(-(length / scale) ^ exponent)."""
 
     def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        values: Floats = np.exp(math.log(THRESHOLD) * (_ALL / crossing) ** exponent)
+        values: Floats = np.exp(math.log(THRESHOLD) * (ALL / crossing) ** exponent)
         return values
 
     return accuracies
@@ -179,15 +237,15 @@ def _below(level: float, octaves: float) -> Shape:
 
 def _shoulder(crossing: float, _: np.random.Generator) -> Floats:
     """97 % that falls to 86 % over the three octaves before the crossing, then 30 %."""
-    before = np.log2(np.maximum(_ALL, 1) * 8 / crossing)
+    before = np.log2(np.maximum(ALL, 1) * 8 / crossing)
     values: Floats = 0.97 - 0.11 * np.clip(before / 3, 0, 1)
-    values[crossing < _ALL] = 0.3
+    values[crossing < ALL] = 0.3
     return values
 
 
 def _rise(crossing: float, _: np.random.Generator) -> Floats:
     """88 % at 5 symbols that rises to 98 % at 20, and falls with a slope of 4."""
-    values = 0.88 + 0.10 * np.clip(np.log2(np.maximum(_ALL, 1) / SHORTEST) / 2, 0, 1)
+    values = 0.88 + 0.10 * np.clip(np.log2(np.maximum(ALL, 1) / SHORTEST) / 2, 0, 1)
     found: Floats = np.minimum(values, logistic(4)(crossing, np.random.default_rng(0)))
     return found
 

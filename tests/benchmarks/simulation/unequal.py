@@ -15,6 +15,7 @@ import numpy as np
 from eyechart.harness.analysis.comparison.paired_curves import label_test
 from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.settings.judging import THRESHOLD
+from tests.benchmarks.simulation.audited import MORE
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     Setting,
@@ -23,7 +24,7 @@ from tests.benchmarks.simulation.draws import (
     normal_field,
     sample_lengths,
 )
-from tests.benchmarks.simulation.shapes import LONGEST, PLATEAUS, SHAPES, WEIBULL, Shape
+from tests.benchmarks.simulation.shapes import ALL, SHAPES, WEIBULL, Shape
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 from tests.curves import length_difference
 
@@ -31,17 +32,16 @@ SAMPLES = (20, 100)
 MOST_FALSE = 0.05
 FAILING = 0.12
 """Share of the rows on which the side `rows fail` is always wrong."""
-_ALL = np.arange(LONGEST + 1, dtype=float)
 
 
 def _window(crossing: float, _: np.random.Generator) -> Floats:
     """All is right within it, and nothing beyond."""
-    return np.where(crossing > _ALL, 1.0, 0.0)
+    return np.where(crossing > ALL, 1.0, 0.0)
 
 
 def _lapse_grows(crossing: float, _: np.random.Generator) -> Floats:
     """Accuracy that falls evenly with log length, from 1 at 5 symbols."""
-    errors = (1 - THRESHOLD) * np.log(np.maximum(_ALL, 5) / 5) / math.log(crossing / 5)
+    errors = (1 - THRESHOLD) * np.log(np.maximum(ALL, 5) / 5) / math.log(crossing / 5)
     accuracies: Floats = np.clip(1 - errors, 0, 1)
     return accuracies
 
@@ -49,7 +49,7 @@ def _lapse_grows(crossing: float, _: np.random.Generator) -> Floats:
 def _rows_fail(crossing: float, _: np.random.Generator) -> Floats:
     """The accuracy on the other rows: with the failing ones it falls to the threshold there."""
     odds = (1 - FAILING) / THRESHOLD - 1
-    return 1 / (1 + odds * (_ALL / crossing) ** 4)
+    return 1 / (1 + odds * (ALL / crossing) ** 4)
 
 
 KINDS = {
@@ -58,7 +58,7 @@ KINDS = {
     "window": Shape(_window),
     "lapse grows": Shape(_lapse_grows),
     "rows fail": Shape(_rows_fail),
-    **PLATEAUS,
+    **MORE,
 }
 PAIRS = (
     ("rows fail", "window"),
@@ -70,6 +70,10 @@ PAIRS = (
     ("two-stage", "window"),
     *product(("plateau 86 %", "plateau 88 %", "shoulder"), ("slope 4", "Weibull 3", "Weibull 1")),
     ("plateau 84 %", "slope 4"),
+    *product(("recorded", "heavy tails", "period 5", "four templates"), ("slope 4", "Weibull 1")),
+    ("plateau 86 %", "recorded"),
+    ("shoulder", "period 5"),
+    ("slope 1", "cliff"),
 )
 
 
