@@ -21,6 +21,7 @@ from eyechart.providers.naming import turned_on
 
 _FEWEST_STEPS, _LEAST_STEP = 3, 3
 """Of two lengths nobody expects what is between them; doubled lengths are all even."""
+_MUCH_LOWER = 2**0.25
 
 
 def cuts(run: JudgedRun) -> Iterator[Finding]:
@@ -56,25 +57,29 @@ def lost(
     threshold: float,
     unit: str,
 ) -> Iterator[Finding]:
-    """The conditions, by label, whose length the samples without a reply may have made longer: it
-    lies below the interval if they count as wrong.
+    """The conditions, by label, whose interval would begin at a shorter length if the samples
+    without a reply had wrong ones.
     """
     for label, estimate in estimates.items():
-        low = estimate.length_ci[0]
-        if not estimate.is_ranked or low.sign == "<":
+        if not estimate.is_ranked or estimate.length_ci[0].sign == "<":
             continue
         allowed = judged[label].with_errors_wrong(threshold)
-        if allowed is None or allowed.length_ci[0].order >= low.order:
-            continue
-        length = allowed.length or allowed.length_ci[0]
-        if length.order < low.order:
+        if allowed is not None and is_in_doubt(estimate, allowed):
             yield LOST(
                 "ask them again with the same command",
                 condition=label,
-                length=length.words,
+                begins=allowed.length_ci[0].words,
                 interval=span_text(estimate.length_ci),
                 unit=unit,
             )
+
+
+def is_in_doubt(estimate: EffectiveLength, allowed: EffectiveLength) -> bool:
+    """Whether an interval would begin much lower if all lost replies were wrong, which is
+    `allowed`. Where a server loses the wrong replies, that lower end still holds (simulated).
+    """
+    would, begins = allowed.length_ci[0], estimate.length_ci[0]
+    return would.sign == "<" or would.length < begins.length / _MUCH_LOWER
 
 
 def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
@@ -204,18 +209,18 @@ NOT_ALL_SCORED = Kind(
 )
 
 
-def _lost(*, condition: str, length: str, interval: str, unit: str) -> str:
+def _lost(*, condition: str, begins: str, interval: str, unit: str) -> str:
     of = f" with {condition}" if condition else ""
     return (
-        f"The samples without a reply may hide wrong ones: were all of them wrong, the effective "
-        f"length{of} would be {length} {unit}, and its interval is {interval}."
+        f"The samples without a reply may hide wrong ones: were all of them wrong, the interval of "
+        f"the effective length{of}, {interval} {unit}, would begin at {begins}."
     )
 
 
 LOST = Kind(
     "lost replies",
     "warning",
-    "were the samples without a reply wrong, a length would lie below its interval",
+    "were the samples without a reply wrong, an interval would begin at a shorter length",
     _lost,
 )
 

@@ -29,6 +29,8 @@ FORMS = {doing.one: doing for doing in (COUNTS, COPIES, RIGHT)}
 
 def doing(judged: Iterable[JudgedCondition], task: str) -> Doing:
     """What a model does that is right on a task; a saved baseline has no answers to tell it by."""
-    if any(one.scored is not None and one.scored.counts for one in judged):
+    scored = [one.scored for one in judged if one.scored is not None]
+    if any(one.counts for one in scored):
         return COUNTS
-    return COPIES if task.startswith("copying/") else RIGHT
+    copies = task.startswith("copying/") or any(one.copies is not None for one in scored)
+    return COPIES if copies else RIGHT

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|confidence|unequal|asked|ranked|gated|baselines|several_draws|dips|apart|patterns
-        |copies|control|pieces|adaptive_pairs
+        |copies|control|pieces|adaptive_pairs|lost
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -43,6 +43,7 @@ from tests.benchmarks.simulation import (
     further,
     gated,
     limits,
+    lost,
     patterns,
     pieces,
     ranges,
@@ -83,6 +84,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "early_line": early_line.SIMULATION,
     "unpaired": unpaired.SIMULATION,
     "limits": limits.SIMULATION,
+    "lost": lost.SIMULATION,
     "dips": dips.SIMULATION,
     "drift": drift.SIMULATION,
     "chance": chance.SIMULATION,
