@@ -75,7 +75,8 @@ class Manifest:
     """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
     model's tokenizer is not at hand."""
     cells: list[Cell] = field(default_factory=list)
-    """What the latest command asked, and what is answered: see `plan_cells`."""
+    """What the latest command asked, and what is answered: see `plan_cells`. By it `bench score`
+    says what a stopped run lacks, in whatever folder; the replies alone do not tell."""
     adaptive: list[Condition] = field(default_factory=list)
     """Conditions whose `cells` are a wave of an adaptive run, which is asked to its end first. In a
     judged run: those with a sample that was chosen by answers, see `Record.chosen`.
