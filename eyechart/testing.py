@@ -30,15 +30,15 @@ from eyechart.providers.base import (
     StopRunError,
     TransientError,
 )
-from eyechart.providers.contract import (
+from eyechart.providers.plugins.contract import (
     counts_problem,
     described,
     facts_problem,
     kind,
     reply_problems,
 )
-from eyechart.providers.foreign import ForeignError, result_of
-from eyechart.providers.plugins import METHODS
+from eyechart.providers.plugins.foreign import ForeignError, result_of
+from eyechart.providers.plugins.plugins import METHODS
 from eyechart.providers.secrets import masked, watch_environment
 
 __all__ = ["ProviderCheckError", "check_provider"]

@@ -18,7 +18,7 @@ from eyechart.harness.run.batch import context, engine
 from eyechart.harness.satellites.export.model_identity import identify
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import SetupError
-from eyechart.providers.model_name import owner_of, parse_model
+from eyechart.providers.registry.model_name import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import Lab
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server

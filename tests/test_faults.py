@@ -20,8 +20,8 @@ from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import AuthError, ModelSettings, StopRunError
 from eyechart.providers.http import client
-from eyechart.providers.model_name import ModelName
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import ModelName
+from eyechart.providers.registry.registry import open_model
 from tests.conftest import records
 from tests.faulty_server import (
     FAULTS,

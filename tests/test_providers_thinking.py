@@ -25,9 +25,9 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL, endpoint_of, thinking_fields
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.form import OpenAIForm, vllm_form
-from eyechart.providers.setting_checks import checked
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.setting_checks import checked
 from tests.conftest import right
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec.dollars import dollars_text
-from eyechart.providers import plugins
 from eyechart.providers.naming import named
-from eyechart.providers.plugins import ENGINES
-from eyechart.providers.registry import open_batch_form, open_batches
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugins import ENGINES
+from eyechart.providers.registry.registry import open_batch_form, open_batches
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser

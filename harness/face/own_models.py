@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eyechart.harness.errors import UsageError
 from eyechart.providers.catalog.price_list import cache_folder
-from eyechart.providers.model_name import ModelName
+from eyechart.providers.registry.model_name import ModelName
 
 _HASH = "code_sha256"
 _functions: dict[tuple[Path, object], object] = {}

@@ -27,10 +27,10 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import ModelSettings, Provider
 from eyechart.providers.descriptor import Destination
-from eyechart.providers.model_name import ModelName, address_in_environment, parse_model
 from eyechart.providers.naming import in_python, named
-from eyechart.providers.registry import has_batches, open_model
-from eyechart.providers.setting_checks import (
+from eyechart.providers.registry.model_name import ModelName, address_in_environment, parse_model
+from eyechart.providers.registry.registry import has_batches, open_model
+from eyechart.providers.registry.setting_checks import (
     asked_thinking,
     check_params,
     check_tier,

@@ -20,8 +20,8 @@ from eyechart.harness.spec import Cell
 from eyechart.harness.study.reading import Study
 from eyechart.harness.study.spec import FIXED, StudyModel, StudyTask
 from eyechart.providers.base import ProviderError
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named, spelled
+from eyechart.providers.registry.model_name import parse_model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from pathlib import Path
 from eyechart.harness.errors import UnknownTaskError
 from eyechart.harness.task.catalogue import find, installed_file, open_task
 from eyechart.providers.base import ProviderError
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named
+from eyechart.providers.registry.model_name import parse_model
 
 TRUST = named("trust")
 NOT_TRUSTED = f"this study may come from somebody else: add {TRUST} if you trust it"

@@ -11,8 +11,8 @@ from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import VARIANT, ReadBy
 from eyechart.providers.catalog.model_facts import EFFORTS
-from eyechart.providers.model_name import owner_of
 from eyechart.providers.naming import named
+from eyechart.providers.registry.model_name import owner_of
 
 THINKING = "thinking="
 """What stands before the kind of thinking in a variant."""

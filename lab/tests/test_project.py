@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from eyechart.providers.plugins import (
+from eyechart.providers.plugins.plugins import (
     ARCHITECTURES,
     INSIDES,
     PANELS,

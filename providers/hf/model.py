@@ -17,14 +17,14 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
-from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.hf.computing import Computing
 from eyechart.providers.hf.generating import GeneratedTokens, Wish, generate
 from eyechart.providers.hf.prompts import ChatPrompts
 from eyechart.providers.hf.scoring import TokenChoice, score
+from eyechart.providers.in_process.halving import Halving, StoppedError, is_out_of_memory
+from eyechart.providers.in_process.model_files import check_ids, one_line
+from eyechart.providers.in_process.one_thread import QueuedRequest
 from eyechart.providers.likelihood import scored_reply
-from eyechart.providers.model_files import check_ids, one_line
-from eyechart.providers.one_thread import QueuedRequest
 
 
 @dataclass(slots=True)

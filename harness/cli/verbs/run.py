@@ -113,7 +113,7 @@ def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:
 def _refuse_swapped(tasks: Sequence[str], models: Sequence[str]) -> None:
     """Raises `UsageError` where a built-in task stands for a model."""
     from eyechart.harness.task.catalogue import built_in_files
-    from eyechart.providers.model_name import owner_of
+    from eyechart.providers.registry.model_name import owner_of
 
     swapped = [model for model in models if model in built_in_files()]
     if swapped and all(map(owner_of, tasks)):

@@ -29,7 +29,7 @@ from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.registry import open_batch_form
 
 
 def export(

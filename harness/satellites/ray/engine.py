@@ -26,7 +26,7 @@ from eyechart.harness.satellites.ray.fleet import Fleet, connect
 from eyechart.harness.satellites.ray.rows import ClusterJob, ResultRow, SampleRow
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.providers.base import ModelSettings, StopRunError
-from eyechart.providers.model_name import ModelName
+from eyechart.providers.registry.model_name import ModelName
 
 MOST_SAMPLES = 500_000
 """Most samples of one job; their prompts stay in the object store until it ends."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from eyechart.providers.base import ModelSettings
-    from eyechart.providers.model_name import ModelName
+    from eyechart.providers.registry.model_name import ModelName
     from eyechart_lab.probe.inside import Inside
 
 

@@ -21,7 +21,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replacing
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.spec import Condition, Item
-from eyechart.providers.model_files import one_line
+from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.choices import ExtraTokens, Memory
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import Training

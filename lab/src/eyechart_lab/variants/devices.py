@@ -23,9 +23,9 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart_lab.variants.config import config_of
 from eyechart_lab.variants.data import Examples
 from eyechart_lab.variants.memory import longest_tokens

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from eyechart.harness.plan.plan import Plan
-from eyechart.providers.free_memory import GIB, free_bytes
+from eyechart.providers.in_process.free_memory import GIB, free_bytes
 from eyechart_lab.variants.choices import (
     ExtraTokens,
     GatedHeads,

@@ -14,7 +14,7 @@ from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import ModelSettings
-from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry.model_name import parse_model
 from eyechart_lab.probe.folder import probe_folder
 from eyechart_lab.probe.inside import open_inside
 from eyechart_lab.probe.measures.catalogue import check_measures

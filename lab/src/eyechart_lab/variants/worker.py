@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from eyechart.providers.model_files import one_line
+from eyechart.providers.in_process.model_files import one_line
 
 CONTEXT = multiprocessing.get_context("spawn")
 """A process begins anew: torch does not work in a copy of one that has threads."""

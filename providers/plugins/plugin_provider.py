@@ -21,7 +21,7 @@ from eyechart.providers.base import (
     TransientError,
     Usage,
 )
-from eyechart.providers.contract import (
+from eyechart.providers.plugins.contract import (
     REMEDY,
     counts_problem,
     described,
@@ -29,7 +29,7 @@ from eyechart.providers.contract import (
     reply_problems,
     without,
 )
-from eyechart.providers.foreign import ForeignError, result_of
+from eyechart.providers.plugins.foreign import ForeignError, result_of
 
 CLOSE_TIMEOUT_S = 30.0
 """Seconds for `aclose`."""

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, Provider, SetupError
 from eyechart.providers.batches import BatchForm, BatchService
 from eyechart.providers.catalog.endpoints import endpoints
 from eyechart.providers.descriptor import NOTHING, Environment
 from eyechart.providers.descriptors import BUILT_IN, plugin_descriptor, vendors
-from eyechart.providers.model_name import ModelName
 from eyechart.providers.naming import named
-from eyechart.providers.plugins import PROVIDERS, PluginError
-from eyechart.providers.setting_checks import checked
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugins import PROVIDERS, PluginError
+from eyechart.providers.registry.model_name import ModelName
+from eyechart.providers.registry.setting_checks import checked
 
 
 def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provider:

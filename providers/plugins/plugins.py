@@ -26,7 +26,7 @@ from importlib.metadata import (
 from typing import cast
 
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError
-from eyechart.providers.contract import a_kind, described
+from eyechart.providers.plugins.contract import a_kind, described
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -194,7 +194,7 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
         PluginError: it cannot be imported, fails in another way than with a `ProviderError`, or
             returns no provider.
     """
-    from eyechart.providers.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
+    from eyechart.providers.plugins.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
 
     function = factory(of)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from eyechart.providers.base import ProviderError
-from eyechart.providers.contract import a_kind, described
+from eyechart.providers.plugins.contract import a_kind, described
 
 
 class ForeignError(Exception):

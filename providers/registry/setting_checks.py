@@ -12,8 +12,8 @@ from eyechart.providers.catalog.endpoints import kind_of_thinking, thinking_fiel
 from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import Environment
-from eyechart.providers.model_name import ModelName, check_addresses
 from eyechart.providers.naming import named
+from eyechart.providers.registry.model_name import ModelName, check_addresses
 from eyechart.providers.secrets import keep_key
 
 

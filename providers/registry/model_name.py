@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eyechart.providers import plugins
 from eyechart.providers.base import SetupError
 from eyechart.providers.catalog.endpoints import DEFAULT, LOCAL, address_problem
 from eyechart.providers.catalog.spelling import meant, vendor_of
@@ -17,7 +16,8 @@ from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import Descriptor, Destination
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descriptor, vendors
 from eyechart.providers.naming import named
-from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugins import INSIDES, PROVIDERS, Plugin
 from eyechart.providers.secrets import A_KEY, holds_key, redact_address
 
 
