@@ -82,7 +82,7 @@ def check_provider(
     Raises:
         ProviderCheckError: the provider breaks a rule.
     """
-    from eyechart.harness.face.ask import run_anywhere  # noqa: PLC0415  slow to import
+    from eyechart.harness.face.python.ask import run_anywhere  # noqa: PLC0415  slow to import
 
     before = set(threading.enumerate())
     check = _Check(open_provider, settings, expected, timeout_s)

@@ -26,7 +26,8 @@ import orjson
 import pytest
 
 from eyechart.harness.cli import app
-from eyechart.harness.face import own_models, run_options
+from eyechart.harness.face.asking import own_models
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Record, encode, journals
 from eyechart.harness.plan import own_tasks

@@ -13,7 +13,7 @@ import pytest
 
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import TABLE, write_results
-from eyechart.harness.face import run_options
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.report.page import page
 from eyechart.harness.run.limits import RunLimits

@@ -13,7 +13,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import EyechartError, JournalError, UsageError
-from eyechart.harness.face import own_models
+from eyechart.harness.face.asking import own_models
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.providers.base import (
     ModelSettings,

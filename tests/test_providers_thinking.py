@@ -11,7 +11,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import models_of
+from eyechart.harness.face.options.run_options import models_of
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.room import Room
 from eyechart.harness.settings.run_settings import RunSettings

@@ -14,8 +14,8 @@ from eyechart.harness.cli.work.dry_run import bill_text
 from eyechart.harness.cli.work.preview import Bill, bill_of
 from eyechart.harness.cli.work.previewing import preview_of
 from eyechart.harness.errors import COMPLETE
-from eyechart.harness.face.ask_pair import AskUntilDecided
-from eyechart.harness.face.ask_run import AskedRequest
+from eyechart.harness.face.asking.ask_pair import AskUntilDecided
+from eyechart.harness.face.asking.ask_run import AskedRequest
 from eyechart.harness.spec.dollars import at_most_text
 
 

@@ -27,8 +27,8 @@ from eyechart.harness.cli.work.preview import (
 )
 from eyechart.harness.cli.work.previewing import Forecasts, not_known, previews_of
 from eyechart.harness.cli.work.run import ModelResult, chooser_of, exit_code, warn_of_unknown
-from eyechart.harness.face.run_options import RunOptions
-from eyechart.harness.face.study import RunMatrix, StudyRuns
+from eyechart.harness.face.options.run_options import RunOptions
+from eyechart.harness.face.options.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import precision_text

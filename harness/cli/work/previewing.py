@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.cli.work.preview import Bill, Preview, Waves, bill_of
-from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.judged_before import check_journal
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
@@ -26,7 +26,7 @@ from eyechart.harness.spec import CellKey, Line, line_start
 from eyechart.providers.base import Provider, SetupError
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.asking.adaptive import AdaptiveChooser
 
 
 def _answers(folder: Path, plan: Plan) -> Answered | None:

@@ -19,7 +19,7 @@ from eyechart.harness.analysis.samples.judged_run import (
 )
 from eyechart.harness.analysis.tables.results import has_results, write_results
 from eyechart.harness.errors import JournalError
-from eyechart.harness.face.run_options import models_of
+from eyechart.harness.face.options.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.cli.documents import rows_of
-from eyechart.harness.face.run_options import shaping
+from eyechart.harness.face.options.run_options import shaping
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.trust import NOT_TRUSTED, why_tasks
+from eyechart.harness.face.options.trust import NOT_TRUSTED, why_tasks
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings

@@ -9,13 +9,13 @@ from itertools import product
 from pathlib import Path
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.tracking import OpenTracker, open_trackers
-from eyechart.harness.face.variant import (
+from eyechart.harness.face.options.variant import (
     check_name,
     refuse_other_arguments,
     refuse_variant,
     variant_of,
 )
+from eyechart.harness.face.tracking import OpenTracker, open_trackers
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.oracles import knower
 from eyechart.harness.plan.plan import Plan

@@ -15,9 +15,9 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.samples.task_of_run import NoTaskError, task_of
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.engine import Loop, ModelRuns, Talk, ask
-from eyechart.harness.face.own_models import remembered
-from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.asking.engine import Loop, ModelRuns, Talk, ask
+from eyechart.harness.face.asking.own_models import remembered
+from eyechart.harness.face.options.run_options import RunOptions, models_of
 from eyechart.harness.journal.manifest import folder_of
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from eyechart.harness.face.first_replies import check_first
-from eyechart.harness.face.own_models import remember
-from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.asking.first_replies import check_first
+from eyechart.harness.face.asking.own_models import remember
+from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.engine import BatchEngine
@@ -26,7 +26,7 @@ from eyechart.providers.plugins.plugins import ENGINES
 from eyechart.providers.registry.registry import open_batch_form, open_batches
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.asking.adaptive import AdaptiveChooser
 
 """The message of asyncio and uvloop if code inside a loop stops the loop."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]

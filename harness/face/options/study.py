@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.trust import NOT_TRUSTED, why_model, why_tasks
+from eyechart.harness.face.options.run_options import RunOptions, models_of
+from eyechart.harness.face.options.trust import NOT_TRUSTED, why_model, why_tasks
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan

@@ -29,8 +29,8 @@ from eyechart.harness.analysis.comparison.comparison_text import decisions
 from eyechart.harness.analysis.comparison.gate import BASELINE
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import NoneSharedError
-from eyechart.harness.face.ask_run import AskedRequest, AskedRun, Limits
-from eyechart.harness.face.engine import Loop, Talk
+from eyechart.harness.face.asking.ask_run import AskedRequest, AskedRun, Limits
+from eyechart.harness.face.asking.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.settings.judging import JudgeSettings

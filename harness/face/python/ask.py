@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import argument, knows_its_arguments
-from eyechart.harness.face.engine import ModelRuns, Talk, ask, reached_limit
-from eyechart.harness.face.result import Run
-from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.asking.adaptive import AdaptiveChooser, adaptive_chooser
+from eyechart.harness.face.asking.engine import ModelRuns, Talk, ask, reached_limit
+from eyechart.harness.face.options.arguments import argument, knows_its_arguments
+from eyechart.harness.face.options.run_options import RunOptions, models_of
+from eyechart.harness.face.python.result import Run
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget

@@ -30,12 +30,12 @@ from eyechart.harness.analysis.tables.tables import (
     effective_length_table,
 )
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.arguments import argument, lengths_of, texts_by_axis
-from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.listing import list_runs as listed_runs
-from eyechart.harness.face.run_options import as_warning
+from eyechart.harness.face.options.arguments import argument, lengths_of, texts_by_axis
+from eyechart.harness.face.options.run_options import as_warning
+from eyechart.harness.face.python.findings import in_words_of_python, paragraphs
+from eyechart.harness.face.python.samples_frame import samples_frame
 from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
-from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, NumberRange, full_text, path, texts
 from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import (
@@ -236,7 +236,7 @@ class Run:
         Raises:
             UsageError: nothing is scored yet.
         """
-        from eyechart.harness.face.chart import accuracy_chart  # noqa: PLC0415  altair is slow to import
+        from eyechart.harness.face.python.chart import accuracy_chart  # noqa: PLC0415  altair is slow to import
 
         if not self.judged.cells["n"].any():
             raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")

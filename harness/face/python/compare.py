@@ -10,14 +10,14 @@ from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.comparison.family import rank_runs
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import CompareError, UsageError
-from eyechart.harness.face.arguments import argument, knows_its_arguments
-from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
-from eyechart.harness.face.ask_ranks import asking_of
-from eyechart.harness.face.ask_run import Limits
-from eyechart.harness.face.engine import Talk
-from eyechart.harness.face.ranking import RunRanking
-from eyechart.harness.face.result import Run, RunComparison
-from eyechart.harness.face.run_options import as_warning
+from eyechart.harness.face.asking.ask_ranks import asking_of
+from eyechart.harness.face.asking.ask_run import Limits
+from eyechart.harness.face.asking.engine import Talk
+from eyechart.harness.face.options.arguments import argument, knows_its_arguments
+from eyechart.harness.face.options.run_options import as_warning
+from eyechart.harness.face.python.ask import NoDisplay, notices, run_anywhere
+from eyechart.harness.face.python.ranking import RunRanking
+from eyechart.harness.face.python.result import Run, RunComparison
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD, JudgeSettings

@@ -21,8 +21,8 @@ from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.family import Ranking, conditions_of_all, rank_runs
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import NoneSharedError, UsageError
-from eyechart.harness.face.ask_pair import AskedPair, AskUntilDecided
-from eyechart.harness.face.ask_run import AskedRun, Limits
+from eyechart.harness.face.asking.ask_pair import AskedPair, AskUntilDecided
+from eyechart.harness.face.asking.ask_run import AskedRun, Limits
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.naming import named

@@ -11,8 +11,8 @@ from eyechart.harness.analysis.comparison.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.tables.tables import estimate_columns
-from eyechart.harness.face.findings import in_words_of_python, paragraphs
-from eyechart.harness.face.result import RunComparison
+from eyechart.harness.face.python.findings import in_words_of_python, paragraphs
+from eyechart.harness.face.python.result import RunComparison
 from eyechart.harness.settings.judging import JUDGING, Margin
 
 

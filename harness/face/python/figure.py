@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.arguments import argument
+from eyechart.harness.face.options.arguments import argument
+from eyechart.harness.face.options.run_options import as_warning
 from eyechart.harness.face.panels import sorted_out
-from eyechart.harness.face.result import Run
-from eyechart.harness.face.run_options import as_warning
+from eyechart.harness.face.python.result import Run
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.paper.figures import paper_figures
 from eyechart.harness.settings.checks import full_text, path
