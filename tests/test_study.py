@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.tables.results import TABLE
-from eyechart.harness.cli.work import dry_run, preview, previewing
+from eyechart.harness.cli.work.dry_run import dry_run, preview, previewing
 from eyechart.harness.errors import StudyFileError
 from eyechart.harness.face.asking.engine import ModelRuns
 from eyechart.harness.face.options.run_options import models_of

@@ -81,7 +81,7 @@ def run(
     """
     if ask_server and not dry_run:
         raise UsageError("--ask-server needs --dry-run; a run asks the server anyway")
-    from eyechart.harness.cli.work.dry_run import dry_run as show_plan
+    from eyechart.harness.cli.work.dry_run.dry_run import dry_run as show_plan
     from eyechart.harness.cli.work.run import run_models
 
     runs = _named(context, given) if study is None else _of_study(context, given, study)

@@ -33,7 +33,7 @@ from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.tables.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs, warn
-from eyechart.harness.cli.work.ask_dry_run import show_asking
+from eyechart.harness.cli.work.dry_run.ask_dry_run import show_asking
 from eyechart.harness.cli.work.next_command import page_next
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.asking.ask_pair import AskUntilDecided

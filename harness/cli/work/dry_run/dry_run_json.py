@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eyechart.harness.analysis.comparison.power import FROM, POWER
-from eyechart.harness.cli.work.preview import Preview, can_show, dollars_of, first_sample
+from eyechart.harness.cli.work.dry_run.preview import Preview, can_show, dollars_of, first_sample
 from eyechart.harness.cli.work.tasks import sample_document
 from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.spec import CellKey

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eyechart.harness.cli.terminal import say, warn
-from eyechart.harness.cli.work.preview import Bill, Preview, Waves, bill_of
+from eyechart.harness.cli.work.dry_run.preview import Bill, Preview, Waves, bill_of
 from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.judged_before import check_journal

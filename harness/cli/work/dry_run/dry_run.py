@@ -14,8 +14,8 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.tables.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, take_logs
-from eyechart.harness.cli.work.dry_run_json import dry_run_document
-from eyechart.harness.cli.work.preview import (
+from eyechart.harness.cli.work.dry_run.dry_run_json import dry_run_document
+from eyechart.harness.cli.work.dry_run.preview import (
     Bill,
     CanShow,
     Preview,
@@ -25,7 +25,7 @@ from eyechart.harness.cli.work.preview import (
     dollars_of,
     first_sample,
 )
-from eyechart.harness.cli.work.previewing import Forecasts, not_known, previews_of
+from eyechart.harness.cli.work.dry_run.previewing import Forecasts, not_known, previews_of
 from eyechart.harness.cli.work.run import ModelResult, chooser_of, exit_code, warn_of_unknown
 from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.face.options.study import RunMatrix, StudyRuns

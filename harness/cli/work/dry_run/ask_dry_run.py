@@ -10,9 +10,9 @@ from typing import Any
 
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.terminal import echo, take_logs
-from eyechart.harness.cli.work.dry_run import bill_text
-from eyechart.harness.cli.work.preview import Bill, bill_of
-from eyechart.harness.cli.work.previewing import preview_of
+from eyechart.harness.cli.work.dry_run.dry_run import bill_text
+from eyechart.harness.cli.work.dry_run.preview import Bill, bill_of
+from eyechart.harness.cli.work.dry_run.previewing import preview_of
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.asking.ask_pair import AskUntilDecided
 from eyechart.harness.face.asking.ask_run import AskedRequest
