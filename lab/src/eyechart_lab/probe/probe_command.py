@@ -28,7 +28,7 @@ from eyechart.providers.naming import named
 from eyechart_lab.probe.engine import Probe, Probed
 from eyechart_lab.probe.folder import ProbeFolder, probe_folder
 from eyechart_lab.probe.inside import open_inside
-from eyechart_lab.probe.shown import SHOWN, rows_with, shown_values
+from eyechart_lab.probe.shown_measures import SHOWN, rows_with, shown_values
 from eyechart_lab.probe.table import CHANGES, TABLE, write_tables
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.columns import LINE
 from eyechart_lab.variants.ceilings import Ceilings
 from eyechart_lab.variants.folders import Model
-from eyechart_lab.variants.order import Ended
 from eyechart_lab.variants.reading import Lab
+from eyechart_lab.variants.training.order import Ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 from eyechart_lab.probe.measures.catalogue import check_measures
 from eyechart_lab.variants.ceilings import Ceilings, ceilings
-from eyechart_lab.variants.data import Learnt
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import (
     TASK_OF_LAB,
@@ -33,6 +32,7 @@ from eyechart_lab.variants.study import (
     Training,
     digest_of,
 )
+from eyechart_lab.variants.training.data import Learnt
 from eyechart_lab.variants.variant import Variant
 
 _PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": ProbePart}

@@ -17,7 +17,7 @@ from eyechart.harness.report.page.page import style
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
 from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow
-from eyechart_lab.variants.results import (
+from eyechart_lab.variants.results.results import (
     Result,
     interval_text,
     length_text,
@@ -25,8 +25,7 @@ from eyechart_lab.variants.results import (
     share_span_text,
     share_text,
 )
-from eyechart_lab.variants.study import LabSpec
-from eyechart_lab.variants.words import (
+from eyechart_lab.variants.results.words import (
     ceilings_text,
     method,
     missing,
@@ -35,6 +34,7 @@ from eyechart_lab.variants.words import (
     shared_training,
     summary,
 )
+from eyechart_lab.variants.study import LabSpec
 
 _WIDTH, _HEIGHT = 480, 280
 _STEP = 26

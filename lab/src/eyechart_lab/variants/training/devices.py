@@ -27,15 +27,15 @@ from eyechart.providers.naming import named
 from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.registry.registry import open_model
 from eyechart_lab.variants.config import config_of
-from eyechart_lab.variants.data import Examples
-from eyechart_lab.variants.memory import longest_tokens
 from eyechart_lab.variants.model import LabForCausalLM
-from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.reading import Lab
-from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import save, widened
-from eyechart_lab.variants.train import new_model, one_thread
+from eyechart_lab.variants.training.data import Examples
+from eyechart_lab.variants.training.memory import longest_tokens
+from eyechart_lab.variants.training.order import TrainingOrder
+from eyechart_lab.variants.training.steps import Steps, new_optimizer, steps_of
+from eyechart_lab.variants.training.train import new_model, one_thread
 from eyechart_lab.variants.variant import Variant
 
 if TYPE_CHECKING:

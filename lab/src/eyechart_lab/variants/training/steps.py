@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 
 import torch
 
-from eyechart_lab.variants.data import IGNORED, ExampleBatch, Examples
 from eyechart_lab.variants.mechanisms.losses import extra_loss
-from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import EOS
+from eyechart_lab.variants.training.data import IGNORED, ExampleBatch, Examples
+from eyechart_lab.variants.training.order import TrainingOrder
 
 _BETAS = (0.9, 0.98)
 _CLIPPED = 1.0

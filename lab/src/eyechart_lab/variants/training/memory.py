@@ -18,8 +18,8 @@ from eyechart_lab.variants.choices import (
 )
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.tokens import opened
+from eyechart_lab.variants.training.worker import CPU, Slot
 from eyechart_lab.variants.variant import Variant, encoding_of
-from eyechart_lab.variants.worker import CPU, Slot
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

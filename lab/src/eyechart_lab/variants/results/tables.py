@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.probing import InsideRow
-from eyechart_lab.variants.results import Result, share_span
-from eyechart_lab.variants.seeds import mean
-from eyechart_lab.variants.words import sentence
+from eyechart_lab.variants.results.results import Result, share_span
+from eyechart_lab.variants.results.seeds import mean
+from eyechart_lab.variants.results.words import sentence
 
 _Row = TypeVar("_Row", LabCell, InsideRow)
 _NO_SPAN = (None, None)

@@ -88,7 +88,7 @@ def in_turn(slot: Slot, take: Callable[[bool], Path | None], watch: Watch) -> No
     """Trains what `take` gives, a step of each training in turn, until it gives nothing more and
     all have ended. It is told whether there is nothing else to do, so that it may wait.
     """
-    from eyechart_lab.variants.train import (  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.training.train import (  # noqa: PLC0415  imports torch
         one_thread,
         steps_in,
     )

@@ -12,9 +12,7 @@ from eyechart.harness.cli.terminal import echo, show, tell
 from eyechart.harness.spec.duration import duration
 from eyechart_lab.variants.asking import unanswered
 from eyechart_lab.variants.folders import CSV, PAGE, VARIANTS, LabFolder
-from eyechart_lab.variants.memory import longest_tokens
-from eyechart_lab.variants.order import TRAINED, ended
-from eyechart_lab.variants.results import (
+from eyechart_lab.variants.results.results import (
     Result,
     VariantComparison,
     interval_text,
@@ -23,10 +21,12 @@ from eyechart_lab.variants.results import (
     share_span,
     share_text,
 )
-from eyechart_lab.variants.seeds import FEWEST, fewest_seeds, mean, smallest_p
+from eyechart_lab.variants.results.seeds import FEWEST, fewest_seeds, mean, smallest_p
+from eyechart_lab.variants.results.words import ceilings_text, method, sentence, shared_training
 from eyechart_lab.variants.study import LabSpec
-from eyechart_lab.variants.words import ceilings_text, method, sentence, shared_training
-from eyechart_lab.variants.worker import Slot
+from eyechart_lab.variants.training.memory import longest_tokens
+from eyechart_lab.variants.training.order import TRAINED, ended
+from eyechart_lab.variants.training.worker import Slot
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -92,11 +92,11 @@ def _time(seconds: float) -> str:
 
 def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _Ahead]:
     """What is missing of each variant."""
-    from eyechart_lab.variants.devices import (  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.training.devices import (  # noqa: PLC0415  imports torch
         seconds_of_model,
         seconds_of_step,
     )
-    from eyechart_lab.variants.train import steps_left  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.training.train import steps_left  # noqa: PLC0415  imports torch
 
     lab, known = folder.lab, set()
     training, words = lab.spec.training, tokenizer.get_vocab_size()

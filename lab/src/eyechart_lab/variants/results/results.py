@@ -14,8 +14,7 @@ from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.interval import Bound, Sign, Span, span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.asking import LabCell
-from eyechart_lab.variants.order import TRAINED
-from eyechart_lab.variants.seeds import (
+from eyechart_lab.variants.results.seeds import (
     OfModel,
     SeedLength,
     interval,
@@ -26,6 +25,7 @@ from eyechart_lab.variants.seeds import (
     share_of,
     smallest_p,
 )
+from eyechart_lab.variants.training.order import TRAINED
 
 LEARNT = 0.95
 """A model has learned a task if it is right so often at the lengths of its training."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.interval import span_text
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart_lab.variants.results import (
+from eyechart_lab.variants.results.results import (
     LEARNT,
     Result,
     VariantComparison,
@@ -17,7 +17,7 @@ from eyechart_lab.variants.results import (
     share_span_text,
     share_text,
 )
-from eyechart_lab.variants.seeds import FEWEST, OfModel, fewest_seeds, smallest_pair_p
+from eyechart_lab.variants.results.seeds import FEWEST, OfModel, fewest_seeds, smallest_pair_p
 from eyechart_lab.variants.study import LabSpec
 
 

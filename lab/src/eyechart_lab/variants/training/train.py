@@ -23,10 +23,12 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file, replacing
 from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.config import config_of
-from eyechart_lab.variants.data import Examples, read_examples
 from eyechart_lab.variants.embedded.training import OfEmbedded
 from eyechart_lab.variants.model import LabForCausalLM
-from eyechart_lab.variants.order import (
+from eyechart_lab.variants.study import Training
+from eyechart_lab.variants.tokens import ids_of, save, widened
+from eyechart_lab.variants.training.data import Examples, read_examples
+from eyechart_lab.variants.training.order import (
     CHECKPOINT,
     DIVERGED,
     ENDED,
@@ -38,9 +40,7 @@ from eyechart_lab.variants.order import (
     TrainingOrder,
     ended,
 )
-from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
-from eyechart_lab.variants.study import Training
-from eyechart_lab.variants.tokens import ids_of, save, widened
+from eyechart_lab.variants.training.steps import Steps, new_optimizer, steps_of
 
 EXPLODED = 3.0
 """A mean loss so many times as high as that of a guess among all tokens ends a training."""
