@@ -455,7 +455,7 @@ def _our_project_is_parsed_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test plants is a word like any other in the next."""
-    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
 @pytest.fixture(autouse=True)

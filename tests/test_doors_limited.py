@@ -30,7 +30,7 @@ from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
-from tests.said import headline, ranks, said
+from tests.sentences import headline, ranks, said
 from tests.test_report_page import report, section_of
 
 LENGTHS = [2, 4, 8, 16, 32]

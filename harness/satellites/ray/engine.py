@@ -141,7 +141,7 @@ class RayEngine:
         self._asking.say(f"{pending:,} samples go to {fleet.text} on Ray ({cluster.address})")
         barren = 0
         samples = self._samples(runs)
-        with _Shown(runs, self._asking.display) as shown:
+        with _ShownRun(runs, self._asking.display) as shown:
             try:
                 while True:
                     job = ClusterJob(islice(samples, MOST_SAMPLES))
@@ -187,7 +187,7 @@ class RayEngine:
                 yield SampleRow(number, sample, max_tokens)
 
 
-class _Shown:
+class _ShownRun:
     """Shows the first incomplete run, since samples are sent run by run."""
 
     def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:
