@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eyechart.harness.errors import EyechartError
-    from eyechart.harness.face.ask import load_task, run
-    from eyechart.harness.face.compare import compare
-    from eyechart.harness.face.figure import figures
-    from eyechart.harness.face.ranking import RunRanking
-    from eyechart.harness.face.result import Run, RunComparison, list_runs, load_run
+    from eyechart.harness.face.python.ask import load_task, run
+    from eyechart.harness.face.python.compare import compare
+    from eyechart.harness.face.python.figure import figures
+    from eyechart.harness.face.python.ranking import RunRanking
+    from eyechart.harness.face.python.result import Run, RunComparison, list_runs, load_run
     from eyechart.harness.score.verdict import Target
     from eyechart.harness.spec import Item
     from eyechart.harness.task.catalogue import Task
@@ -42,18 +42,18 @@ _PLACES = {
     "EyechartError": "eyechart.harness.errors",
     "Item": "eyechart.harness.spec",
     "ProviderError": "eyechart.providers.base",
-    "Run": "eyechart.harness.face.result",
-    "RunComparison": "eyechart.harness.face.result",
-    "RunRanking": "eyechart.harness.face.ranking",
+    "Run": "eyechart.harness.face.python.result",
+    "RunComparison": "eyechart.harness.face.python.result",
+    "RunRanking": "eyechart.harness.face.python.ranking",
     "ScorerResult": "eyechart.harness.task.scorer",
     "Target": "eyechart.harness.score.verdict",
     "Task": "eyechart.harness.task.catalogue",
-    "compare": "eyechart.harness.face.compare",
-    "figures": "eyechart.harness.face.figure",
-    "list_runs": "eyechart.harness.face.result",
-    "load_run": "eyechart.harness.face.result",
-    "load_task": "eyechart.harness.face.ask",
-    "run": "eyechart.harness.face.ask",
+    "compare": "eyechart.harness.face.python.compare",
+    "figures": "eyechart.harness.face.python.figure",
+    "list_runs": "eyechart.harness.face.python.result",
+    "load_run": "eyechart.harness.face.python.result",
+    "load_task": "eyechart.harness.face.python.ask",
+    "run": "eyechart.harness.face.python.ask",
 }
 """Name -> the module that has it."""
 

@@ -30,15 +30,15 @@ from eyechart.providers.base import (
     StopRunError,
     TransientError,
 )
-from eyechart.providers.contract import (
+from eyechart.providers.plugins.contract import (
     counts_problem,
     described,
     facts_problem,
     kind,
     reply_problems,
 )
-from eyechart.providers.foreign import ForeignError, result_of
-from eyechart.providers.plugins import METHODS
+from eyechart.providers.plugins.foreign import ForeignError, result_of
+from eyechart.providers.plugins.plugins import METHODS
 from eyechart.providers.secrets import masked, watch_environment
 
 __all__ = ["ProviderCheckError", "check_provider"]
@@ -82,7 +82,7 @@ def check_provider(
     Raises:
         ProviderCheckError: the provider breaks a rule.
     """
-    from eyechart.harness.face.ask import run_anywhere  # noqa: PLC0415  slow to import
+    from eyechart.harness.face.python.ask import run_anywhere  # noqa: PLC0415  slow to import
 
     before = set(threading.enumerate())
     check = _Check(open_provider, settings, expected, timeout_s)

@@ -16,11 +16,11 @@ from pathlib import Path
 from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.choices import CHOICES, Nothing
 from eyechart_lab.variants.mechanism import Mechanism
-from eyechart_lab.variants.page import page
 from eyechart_lab.variants.probing import InsideRow
 from eyechart_lab.variants.reading import read_lab
-from eyechart_lab.variants.results import results_of
-from eyechart_lab.variants.tables import variants_text
+from eyechart_lab.variants.results.page import page
+from eyechart_lab.variants.results.results import results_of
+from eyechart_lab.variants.results.tables import variants_text
 
 HERE = Path(__file__).parents[1] / "results" / "laboratory"
 CHAPTER = Path(__file__).parents[1] / "docs" / "variants.md"

@@ -25,13 +25,13 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
-from eyechart.providers.contract import is_count
 from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.http.client import Client
 from eyechart.providers.http.errors import error_within
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import tier_of
 from eyechart.providers.openai.remedies import NO_TEMPERATURE
+from eyechart.providers.plugins.contract import is_count
 from eyechart.providers.secrets import redact_address
 
 VERSION = "2023-06-01"

@@ -182,7 +182,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back
-        unchanged. A field of a wrong type stays as it is, for `providers.contract`.
+        unchanged. A field of a wrong type stays as it is, for `providers.plugins.contract`.
         """
         for name in ("text", "finish_word", "model", "refusal", "reasoning"):
             value = getattr(self, name)
@@ -292,7 +292,7 @@ class ModelSettings:
     trust_remote_code: bool = False
     """Whether Python code in the model's folder may be executed."""
     known: Callable[[str], OracleAnswer] | None = None
-    """Sample id -> the oracle's knowledge. Only the oracle gets it, see `providers.registry`."""
+    """Sample id -> the oracle's knowledge. Only the oracle gets it, see `registry.registry`."""
     notify: Callable[[str], None] = lambda _line: None
     """Called with a line for the user."""
 

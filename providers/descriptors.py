@@ -15,7 +15,7 @@ from eyechart.providers.function import descriptor as function
 from eyechart.providers.hf import descriptor as hf
 from eyechart.providers.lm_eval import descriptor as lm_eval
 from eyechart.providers.openai.descriptor import AZURE, COMPATIBLE, vendor
-from eyechart.providers.plugins import Plugin
+from eyechart.providers.plugins.plugins import Plugin
 from eyechart.providers.tiny import descriptor as tiny
 from eyechart.providers.vllm import descriptor as vllm
 

@@ -289,7 +289,7 @@ def _stands_out(secret: str) -> bool:
     return len(secret) >= shortest and len(set(secret)) >= _SHORTEST_SECRET
 
 
-class _Known:
+class _KnownSecrets:
     """The secrets of this process."""
 
     def __init__(self) -> None:
@@ -326,4 +326,4 @@ class _Known:
         self.in_replies = _Finder(frozenset(filter(_stands_out, self._kept | others)))
 
 
-_KNOWN = _Known()
+_KNOWN = _KnownSecrets()

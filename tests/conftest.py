@@ -26,7 +26,8 @@ import orjson
 import pytest
 
 from eyechart.harness.cli import app
-from eyechart.harness.face import own_models, run_options
+from eyechart.harness.face.asking import own_models
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Record, encode, journals
 from eyechart.harness.plan import own_tasks
@@ -454,7 +455,7 @@ def _our_project_is_parsed_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test plants is a word like any other in the next."""
-    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
 @pytest.fixture(autouse=True)

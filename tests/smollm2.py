@@ -17,8 +17,8 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings, Reply, Request
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 
 FOLDER = Path(os.environ.get("TESTS_SMOLLM2", "nowhere"))
 NEEDED = pytest.mark.skipif(

@@ -29,7 +29,7 @@ from eyechart.providers.likelihood import scored_reply
 from tests.benchmarks.simulation import confidence as simulation
 from tests.benchmarks.simulation.table import Row
 from tests.pages import text_of
-from tests.said import said
+from tests.sentences import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.tables.tables import effective_length_table
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.providers.base import Reply, Request, Usage
 from tests.conftest import right
-from tests.said import headline, said
+from tests.sentences import headline, said
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

@@ -26,7 +26,7 @@ from eyechart.harness.spec import Settings
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import DEFAULTS, Lab, right
 from tests.curves import length_difference
-from tests.said import headline, ranks
+from tests.sentences import headline, ranks
 from tests.simulated import logistic, simulated
 
 LENGTHS = [2, 4, 8, 16]

@@ -21,7 +21,7 @@ from eyechart.harness.report.page.page_tables import estimates_table
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
-from tests.said import said
+from tests.sentences import said
 from tests.tokens import asked
 
 KIND = "confounded with tokens"

@@ -18,7 +18,7 @@ from eyechart.providers.base import (
     Request,
 )
 from tests.conftest import Lab, right
-from tests.said import headline
+from tests.sentences import headline
 
 Said: TypeAlias = Callable[[int, int, str], Reply | str | Exception]
 """Length, index and the right reply -> what the model says."""

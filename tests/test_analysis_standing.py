@@ -31,7 +31,7 @@ from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.providers.base import BadRequestError
 from tests.conftest import right
-from tests.said import said
+from tests.sentences import said
 
 if TYPE_CHECKING:
     from eyechart.providers.base import Request

@@ -23,15 +23,15 @@ from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.simulation import (
     adaptive,
-    asked,
+    asked_pairs,
     baselines,
     coverage,
     dips,
     early_line,
     equivalence,
-    further,
     ranges,
     ranked,
+    right_further,
     unequal,
     unpaired,
 )
@@ -192,9 +192,9 @@ class TestMeasures:
         assert list(coverage._missed(Setting(shape, 0.0, 20), row)) == missed
 
     def test_a_side_whose_crossing_is_four_times_longer_is_seen_to_see_further(self) -> None:
-        case = further.Case(Setting("slope 4", 0.0, 40), 0.0)
-        assert [further._said(case, run, 4.0) for run in range(3)] == 3 * [(1, True)]
-        assert [further._said(case, run, 0.25) for run in range(3)] == 3 * [(-1, True)]
+        case = right_further.Case(Setting("slope 4", 0.0, 40), 0.0)
+        assert [right_further._said(case, run, 4.0) for run in range(3)] == 3 * [(1, True)]
+        assert [right_further._said(case, run, 0.25) for run in range(3)] == 3 * [(-1, True)]
 
     @pytest.mark.parametrize("name", [name for name in unequal.KINDS if name != "rows fail"])
     def test_shapes_with_other_curves_cross_at_the_same_length(self, name: str) -> None:
@@ -212,11 +212,11 @@ class TestMeasures:
         assert second.correct[:, 0].all()
 
     def test_asking_on_stays_within_the_price(self) -> None:
-        case = unequal.Case("slope 4", "slope 4", 0.0, asked.SAMPLES)
-        result = asked.compared(case, 1, 1.5)
-        assert 0 <= result.requests <= asked.FULL
+        case = unequal.Case("slope 4", "slope 4", 0.0, asked_pairs.SAMPLES)
+        result = asked_pairs.compared(case, 1, 1.5)
+        assert 0 <= result.requests <= asked_pairs.FULL
         more = sum(line.n for line, _ in result.after.lines)
-        assert more == asked.FULL + result.requests // 2
+        assert more == asked_pairs.FULL + result.requests // 2
 
     def test_ten_models_are_asked_within_the_price(self) -> None:
         curves = ranked.draw_models(Setting("step", 0.0, ranked.SAMPLES), 0)

@@ -9,7 +9,7 @@ import pytest
 from eyechart.providers.base import SetupError
 from eyechart.providers.catalog.model_facts import known_models
 from eyechart.providers.catalog.spelling import meant, near
-from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry.model_name import parse_model
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from eyechart.harness.analysis.adaptive.adaptive import END_SAMPLES
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.cli.progress import state
-from eyechart.harness.face.adaptive import AllWaves
+from eyechart.harness.face.asking.adaptive import AllWaves
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.context_fit import CellFit, ContextFit

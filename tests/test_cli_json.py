@@ -15,7 +15,7 @@ from eyechart.harness.cli.documents import json_text
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.base import BadRequestError, Request
-from eyechart.providers.registry import needs
+from eyechart.providers.registry.registry import needs
 from tests.conftest import right
 from tests.test_cli_help import VERBS
 from tests.test_run_batch_importer import answer_all, export

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from eyechart.harness.face.compare import compare
+from eyechart.harness.face.python.compare import compare
 from eyechart.harness.report.ranking.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of

@@ -9,7 +9,15 @@ import pytest
 from typer.main import get_command
 
 from eyechart.harness.cli import app
-from eyechart.providers.plugins import ENGINES, PANELS, VERBS, PluginError, find, installed, named
+from eyechart.providers.plugins.plugins import (
+    ENGINES,
+    PANELS,
+    VERBS,
+    PluginError,
+    find,
+    installed,
+    named,
+)
 from tests.plugged import plug
 
 if TYPE_CHECKING:

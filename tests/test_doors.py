@@ -28,8 +28,8 @@ from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
 from eyechart.harness.analysis.ranking.leaderboard_file import write_leaderboard
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.face.compare import compare
-from eyechart.harness.face.result import load_run
+from eyechart.harness.face.python.compare import compare
+from eyechart.harness.face.python.result import load_run
 from eyechart.harness.report.charts.effects import effects, gaps
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import cells_table, estimates_table, pairs_table

@@ -22,7 +22,7 @@ from eyechart.harness.analysis.length.limit import Limit
 from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.face.result import RunComparison, load_run
+from eyechart.harness.face.python.result import RunComparison, load_run
 from eyechart.harness.report.charts.effects import effects, moved_text
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import models_table, pairs_table
@@ -30,7 +30,7 @@ from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
-from tests.said import headline, ranks, said
+from tests.sentences import headline, ranks, said
 from tests.test_report_page import report, section_of
 
 LENGTHS = [2, 4, 8, 16, 32]

@@ -25,8 +25,8 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart.testing import ProviderCheckError, check_provider
 from tests.plugged import EXAMPLES
 

@@ -16,9 +16,9 @@ from eyechart.harness.analysis.adaptive.next_pairs import WAVES
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.errors import INCOMPLETE, JournalError, UsageError
-from eyechart.harness.face.ask_pair import AskedPair
-from eyechart.harness.face.ask_run import AskedRun, Limits
-from eyechart.harness.face.engine import Talk
+from eyechart.harness.face.asking.ask_pair import AskedPair
+from eyechart.harness.face.asking.ask_run import AskedRun, Limits
+from eyechart.harness.face.asking.engine import Talk
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 import eyechart
-from eyechart.harness.face.ask import run_anywhere
+from eyechart.harness.face.python.ask import run_anywhere
 from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
 from tests.test_imports import ROOT
 
@@ -72,7 +72,7 @@ class TestLoop:
 
 INTERRUPTED = """\
 import asyncio, threading
-from eyechart.harness.face.ask import run_anywhere
+from eyechart.harness.face.python.ask import run_anywhere
 
 async def work():
     print("begun", flush=True)

@@ -11,14 +11,14 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.samples.judged_run import model_of
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.variant import check_name
+from eyechart.harness.face.options.run_options import RunOptions, models_of
+from eyechart.harness.face.options.variant import check_name
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.batch import context, engine
 from eyechart.harness.satellites.export.model_identity import identify
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import SetupError
-from eyechart.providers.model_name import owner_of, parse_model
+from eyechart.providers.registry.model_name import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import Lab
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server

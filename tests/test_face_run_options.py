@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face import run_options
-from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.options import run_options
+from eyechart.harness.face.options.run_options import RunOptions, models_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings

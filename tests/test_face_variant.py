@@ -12,8 +12,8 @@ import eyechart
 from eyechart.harness.analysis.ranking.leaderboard import run_rows
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError, UsageError
-from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.variant import (
+from eyechart.harness.face.options.run_options import RunOptions, models_of
+from eyechart.harness.face.options.variant import (
     refuse_other_arguments,
     refuse_variant,
     variant_of,

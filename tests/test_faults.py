@@ -13,15 +13,15 @@ import pytest
 
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import TABLE, write_results
-from eyechart.harness.face import run_options
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.report.page import page
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import AuthError, ModelSettings, StopRunError
 from eyechart.providers.http import client
-from eyechart.providers.model_name import ModelName
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import ModelName
+from eyechart.providers.registry.registry import open_model
 from tests.conftest import records
 from tests.faulty_server import (
     FAULTS,

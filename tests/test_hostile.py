@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError
-from eyechart.harness.face import run_options
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.answers import answered
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES

@@ -23,9 +23,9 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.http import bodies
 from eyechart.providers.http.errors import error_of, refused_parameters, retry_after_s
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai import batch, form
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 
 MANY = settings(max_examples=80, deadline=None)
 HALF = "\ud83d"

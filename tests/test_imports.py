@@ -17,7 +17,7 @@ import pytest
 from eyechart.harness.spec import TaskSpec
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.harness.task.source import parse
-from eyechart.providers.plugins import ENGINES, TRACKERS, VERBS
+from eyechart.providers.plugins.plugins import ENGINES, TRACKERS, VERBS
 
 ROOT = Path(__file__).parents[1]
 FACE = "eyechart."
@@ -64,7 +64,12 @@ ARROWS = {
 `providers` never imports `harness`. A satellite may import all of the core. Nothing imports a
 satellite, not even another one: it joins by an entry point."""
 SATELLITES = "harness.satellites"
-SEAM = ("providers.base", "providers.contract", "providers.plugins", "providers.secrets")
+SEAM = (
+    "providers.base",
+    "providers.plugins.contract",
+    "providers.plugins.plugins",
+    "providers.secrets",
+)
 """Modules of the providers that what neither asks nor plans may import: `journal`, `task`."""
 SELF_PROOF = ("harness.plan.proof", "harness.score")
 """The one module of `plan` that judges, and what with."""
@@ -296,7 +301,7 @@ def test_quick_commands_load_nothing_heavy() -> None:
 def test_light_modules_load_nothing_heavy() -> None:
     """Importing them is all that a quick command pays."""
     code = "import sys\n"
-    for name in ("harness.cli.app", "harness", "providers", "providers.registry"):
+    for name in ("harness.cli.app", "harness", "providers", "providers.registry.registry"):
         code += f"import {FACE}{name}\nassert not set({HEAVY!r}) & set(sys.modules), {name!r}\n"
     assert loaded(code + SAYS_LOADED) == "[]"
 
@@ -334,7 +339,7 @@ def test_judging_reaches_nothing_else() -> None:
         ),
         (
             "harness.analysis",
-            ("harness.run", "harness.cli", "providers.registry"),
+            ("harness.run", "harness.cli", "providers.registry.registry"),
         ),
         ("harness.report", ("harness.run", "harness.cli")),
     ],

@@ -13,7 +13,7 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.variant import refuse_variant, variant_of
+from eyechart.harness.face.options.variant import refuse_variant, variant_of
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES, decode
 from eyechart.harness.score.answer_type import PlainAnswerForm

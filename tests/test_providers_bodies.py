@@ -21,8 +21,8 @@ from eyechart.providers.base import (
     ServerFaultError,
 )
 from eyechart.providers.http.bodies import BodyLimits, bounded
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from tests.fake_server import chat
 from tests.faulty_server import serving
 

@@ -16,10 +16,10 @@ from eyechart.providers import descriptors
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.descriptor import Descriptor, Destination
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, vendors
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import has_batches, open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import has_batches, open_batch_form
+from eyechart.providers.registry.setting_checks import asked_thinking, check_tier
 from eyechart.providers.scripted import ScriptedProvider
-from eyechart.providers.setting_checks import asked_thinking, check_tier
 from tests.conftest import Lab, right
 from tests.test_imports import loaded, modules
 
@@ -153,5 +153,5 @@ def test_descriptors_load_no_provider() -> None:
     """All of them are read without the module that opens a model."""
     opened = {path for one in BUILT_IN.values() if (path := one.opens.partition(":")[0])}
     light = {"eyechart.providers.oracle", "eyechart.providers.scripted"}
-    code = "import sys, eyechart.providers.registry\n"
+    code = "import sys, eyechart.providers.registry.registry\n"
     assert loaded(f"{code}print(sorted({opened - light!r} & set(sys.modules)))") == "[]"

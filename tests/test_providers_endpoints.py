@@ -8,8 +8,8 @@ import pytest
 
 from eyechart.providers.base import SetupError
 from eyechart.providers.catalog.endpoints import USER_FILE
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import needs
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import needs
 from eyechart.providers.secrets import redact
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import EyechartError, JournalError, UsageError
-from eyechart.harness.face import own_models
+from eyechart.harness.face.asking import own_models
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.providers.base import (
     ModelSettings,
@@ -29,7 +29,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.function.fingerprint import fingerprint
 from eyechart.providers.function.provider import FunctionProvider, open_function
-from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry.model_name import parse_model
 from tests.conftest import Lab, records
 
 ASKED = Request("11", max_tokens=9)

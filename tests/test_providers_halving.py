@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
+from eyechart.providers.in_process.halving import Halving, StoppedError, is_out_of_memory
 
 
 class OutOfMemoryError(Exception):

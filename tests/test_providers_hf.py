@@ -24,8 +24,8 @@ from eyechart.providers.base import (
 from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, files_in
 from eyechart.providers.hf.provider import HfProvider
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart.testing import check_provider
 from tests.conftest import Lab, records
 from tests.hf_models import MODELS, edit, write

@@ -20,9 +20,9 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.http.client import Client, certificates
 from eyechart.providers.http.proxy import proxy_for
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.api import open_provider as open_openai
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
 

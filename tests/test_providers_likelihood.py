@@ -26,10 +26,10 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of
 from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.scoring import UnreadableError, _echoed
 from eyechart.providers.openai.token_tree import TokenTree, token_tree
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder

@@ -21,9 +21,9 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.descriptors import descriptor_of
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.llamacpp import OWNER
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import CUE
+from eyechart.providers.in_process.one_thread import OneThread
 from eyechart.providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
 from eyechart.providers.lm_eval.bridge import LmEvalProvider
 from eyechart.providers.lm_eval.loading import Quiet
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.one_thread import OneThread
-from eyechart.providers.registry import needs, open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import needs, open_model
 from eyechart.providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
 from tests.conftest import PATIENCE_S, Lab, records

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from eyechart.providers import model_files
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
 from eyechart.providers.hf.files import files_in
+from eyechart.providers.in_process import model_files
 from eyechart.providers.tiny import provider as tiny_provider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import SHIPPED

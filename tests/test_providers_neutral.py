@@ -12,9 +12,9 @@ from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.providers.base import BadRequestError, ModelSettings, Reply, Request
 from eyechart.providers.catalog.endpoints import NEUTRAL, VLLM_NEUTRAL, endpoint_of, endpoints
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.form import OpenAIForm, vllm_form
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 if TYPE_CHECKING:

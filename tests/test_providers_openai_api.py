@@ -29,10 +29,10 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL
 from eyechart.providers.http import client
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai import api
 from eyechart.providers.openai.form import reply_of
-from eyechart.providers.registry import open_batch_form, open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form, open_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 KEY = "sk-planted-0123456789"

@@ -28,10 +28,10 @@ from eyechart.providers.base import (
     UnknownModelError,
 )
 from eyechart.providers.batches import BatchState
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai import batch
 from eyechart.providers.openai.sdk import sdk_errors
-from eyechart.providers.registry import open_batch_form, open_batches, open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form, open_batches, open_model
 from eyechart.providers.secrets import keep_secret
 from tests.fake_server import Asked, Response, chat, fake_server
 

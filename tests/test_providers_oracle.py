@@ -10,11 +10,11 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart.providers import registry
 from eyechart.providers.base import ModelSettings, OracleAnswer, Request, SetupError
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.oracle import OracleProvider, read_oracle
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry import registry
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.samples.judged_run import JudgedRun

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eyechart.harness.journal.manifest import find_runs
-from eyechart.providers import plugin_provider
 from eyechart.providers.base import (
     BadReplyError,
     RateLimitError,
@@ -19,8 +18,9 @@ from eyechart.providers.base import (
     Request,
     Usage,
 )
-from eyechart.providers.plugin_provider import PluginProvider
-from eyechart.providers.plugins import PROVIDERS
+from eyechart.providers.plugins import plugin_provider
+from eyechart.providers.plugins.plugin_provider import PluginProvider
+from eyechart.providers.plugins.plugins import PROVIDERS
 from tests.conftest import records
 from tests.plugged import plug
 

@@ -11,14 +11,14 @@ import pytest
 
 from eyechart.harness.cli.parsing.completion import completion_of
 from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, SetupError
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.plugin_provider import PluginProvider
-from eyechart.providers.plugins import INSIDES, PROVIDERS, PluginError
-from eyechart.providers.registry import has_batches, listed, open_model
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugin_provider import PluginProvider
+from eyechart.providers.plugins.plugins import INSIDES, PROVIDERS, PluginError
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import has_batches, listed, open_model
+from eyechart.providers.registry.setting_checks import check_tier
 from eyechart.providers.scripted import ScriptedProvider
-from eyechart.providers.setting_checks import check_tier
 from tests.conftest import records
 from tests.plugged import EXAMPLES, plug, plug_example
 

@@ -37,7 +37,7 @@ MANY = settings(
 
 def fresh() -> None:
     """Forgets what examples before this one planted."""
-    secrets._KNOWN = secrets._Known()
+    secrets._KNOWN = secrets._KnownSecrets()
 
 
 @pytest.mark.parametrize("secret", [KEY, AWKWARD])

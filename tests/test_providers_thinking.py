@@ -11,7 +11,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import models_of
+from eyechart.harness.face.options.run_options import models_of
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.room import Room
 from eyechart.harness.settings.run_settings import RunSettings
@@ -25,9 +25,9 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL, endpoint_of, thinking_fields
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.form import OpenAIForm, vllm_form
-from eyechart.providers.setting_checks import checked
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.setting_checks import checked
 from tests.conftest import right
 
 if TYPE_CHECKING:

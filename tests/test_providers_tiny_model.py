@@ -13,8 +13,8 @@ from eyechart.harness.plan.plan import output_budget, plan
 from eyechart.harness.run.records import answered
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 
 MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 HELD_OUT_SEED = 77

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.halving import StoppedError
+from eyechart.providers.in_process.halving import StoppedError
 from eyechart.providers.tiny import runtime
 from eyechart.providers.tiny.runtime import Generated, TinyModel
 from tests.small_models import BASE, write_model

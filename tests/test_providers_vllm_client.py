@@ -13,8 +13,8 @@ import pytest
 from eyechart.providers import base
 from eyechart.providers.base import ModelSettings, Reply, Request, SetupError, Usage
 from eyechart.providers.catalog.endpoints import VLLM_NEUTRAL
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart.providers.vllm.client import VllmProvider
 from tests.fake_server import Asked, Response, chat, fake_server
 

@@ -39,8 +39,8 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.catalog.endpoints import VLLM_NEUTRAL
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.form import template_fields
+from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.vllm import offline
 from tests.conftest import records, right

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import pytest
 
 from eyechart.providers.base import ModelSettings, Reply
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from tests.real_server import ROOT, Server, patiently
 from tests.smollm2 import EQUAL, FOLDER, NEEDED, asked, assert_same, requests
 

@@ -12,8 +12,8 @@ from eyechart.harness.satellites.recorded.samples import SampleFinder
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 
 
 def _no_batch() -> BatchForm:

@@ -31,7 +31,7 @@ from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import mark_chosen, right
 from tests.pages import data_of
-from tests.said import headline
+from tests.sentences import headline
 from tests.test_report_page import finding_of, moved_run, report, right_to, section_of
 
 if TYPE_CHECKING:

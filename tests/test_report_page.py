@@ -40,7 +40,7 @@ from eyechart.providers.naming import spelled
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 from tests.pages import data_of, unpack
-from tests.said import headline
+from tests.sentences import headline
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

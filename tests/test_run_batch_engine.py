@@ -29,9 +29,9 @@ from eyechart.harness.run.batch.files import FileLimits, RequestFile
 from eyechart.harness.run.batch.pending import PENDING_FILE, PendingBatches
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.openai.batch import OpenAIBatches
-from eyechart.providers.registry import open_batch_form, open_batches
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form, open_batches
 from tests import batch_server
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import asking_of, records, wait_for

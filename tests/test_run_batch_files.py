@@ -28,8 +28,8 @@ from eyechart.harness.run.batch.files import (
 )
 from eyechart.harness.spec import Condition, Line, Sample, Settings
 from eyechart.providers.base import ModelSettings
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

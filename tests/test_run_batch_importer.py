@@ -15,7 +15,7 @@ import pytest
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli.work import batch
 from eyechart.harness.cli.work.batch import import_replies
-from eyechart.harness.face.run_options import models_of
+from eyechart.harness.face.options.run_options import models_of
 from eyechart.harness.journal.kept import KEPT, content_hash
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.writer import Journal

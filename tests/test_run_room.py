@@ -487,7 +487,7 @@ class TestFirstReplies:
 
     def test_other_runs_of_the_command_go_on(self, lab: Lab) -> None:
         """An engine stops the run whose form cannot be read, and asks the next one."""
-        from eyechart.harness.face.first_replies import check_first
+        from eyechart.harness.face.asking.first_replies import check_first
 
         runs = [lab.wanted(), lab.wanted(settings=Settings(seed=1))]
         seen: list[str] = []

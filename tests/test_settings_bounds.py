@@ -13,7 +13,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.cli.work import run as models
-from eyechart.harness.face import ask
+from eyechart.harness.face.python import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import NumberRange, shown
 from eyechart.harness.settings.judging import JUDGING

@@ -19,11 +19,11 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.tables.results import TABLE
-from eyechart.harness.cli.work import dry_run, preview, previewing
+from eyechart.harness.cli.work.dry_run import dry_run, preview, previewing
 from eyechart.harness.errors import StudyFileError
-from eyechart.harness.face.engine import ModelRuns
-from eyechart.harness.face.run_options import models_of
-from eyechart.harness.face.study import study_runs
+from eyechart.harness.face.asking.engine import ModelRuns
+from eyechart.harness.face.options.run_options import models_of
+from eyechart.harness.face.options.study import study_runs
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan import plan as plan_module
 from eyechart.harness.plan.cost import Budget, MaxUsage

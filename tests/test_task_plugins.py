@@ -14,8 +14,8 @@ from eyechart.harness.cli.parsing.completion import complete_tasks
 from eyechart.harness.errors import AbsentTaskError, UnknownTaskError
 from eyechart.harness.task.catalogue import find, installed_file, open_task, plugin_tasks, reopen
 from eyechart.harness.task.scorer import _loaded, load_scorer
-from eyechart.providers import plugins
-from eyechart.providers.plugins import TASKS
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugins import TASKS
 from tests.conftest import ONES, ROWS
 from tests.plugged import plug, plug_example
 

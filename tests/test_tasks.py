@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.face.study import study_runs
+from eyechart.harness.face.options.study import study_runs
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.spec import Condition, Line
 from eyechart.harness.study.reading import find_study, read_study

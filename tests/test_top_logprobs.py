@@ -11,8 +11,8 @@ from eyechart import load_run
 from eyechart.harness.analysis.samples.probabilities import logprobs_text
 from eyechart.harness.journal.record import read_records
 from eyechart.providers.base import Reply
-from eyechart.providers.contract import reply_problems
 from eyechart.providers.openai.form import reply_of
+from eyechart.providers.plugins.contract import reply_problems
 from tests.conftest import Lab
 from tests.fake_server import Asked, Response, chat, fake_server
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from eyechart.harness.face.trust import is_outside, why_model
+from eyechart.harness.face.options.trust import is_outside, why_model
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.providers.descriptor import Destination
 from eyechart.providers.descriptors import descriptor_of

@@ -69,7 +69,7 @@ class _Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         from eyechart.harness.cli.failures import FAILURES, explain
         from eyechart.harness.cli.parsing.defaults import unknown_variables
-        from eyechart.providers.contract import described
+        from eyechart.providers.plugins.contract import described
 
         raise_in_work()
         for line in unknown_variables(os.environ):

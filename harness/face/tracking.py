@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from eyechart.harness.errors import UsageError
-from eyechart.providers import plugins
 from eyechart.providers.base import ProviderError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.contract import described
 from eyechart.providers.naming import named
-from eyechart.providers.plugins import TRACKERS
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.contract import described
+from eyechart.providers.plugins.plugins import TRACKERS
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.samples.judged_run import JudgedRun

@@ -6,7 +6,7 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from eyechart.providers.plugins import Plugin
+from eyechart.providers.plugins.plugins import Plugin
 
 
 def software(*plugins: Plugin | None) -> dict[str, str]:

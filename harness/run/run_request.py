@@ -13,7 +13,7 @@ from eyechart.harness.journal.record import journal_name
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import Settings
-from eyechart.providers.plugins import Plugin
+from eyechart.providers.plugins.plugins import Plugin
 
 
 @dataclass(frozen=True)

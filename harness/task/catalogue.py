@@ -29,9 +29,9 @@ from eyechart.harness.task.generator import Generator, item_lines, load_generato
 from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of, tasks_of_plugins
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
-from eyechart.providers.contract import described
 from eyechart.providers.naming import named
-from eyechart.providers.plugins import Plugin, PluginError
+from eyechart.providers.plugins.contract import described
+from eyechart.providers.plugins.plugins import Plugin, PluginError
 
 _PACKAGE = Path(str(files("eyechart")))
 

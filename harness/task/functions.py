@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eyechart.providers.contract import described
+from eyechart.providers.plugins.contract import described
 
 
 class ItemError(Exception):

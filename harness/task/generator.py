@@ -17,7 +17,7 @@ from eyechart.harness.spec.answer import TYPES, Answer
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, load_function
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.contract import described
+from eyechart.providers.plugins.contract import described
 
 _METADATA_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _WITH_ACCEPT = [kind.name for kind in TYPES.values() if kind.accepts]

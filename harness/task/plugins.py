@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eyechart.harness.task.files import named_files
-from eyechart.providers.plugins import TASKS, Plugin, PluginError, find, installed
+from eyechart.providers.plugins.plugins import TASKS, Plugin, PluginError, find, installed
 
 
 @dataclass(frozen=True, slots=True)

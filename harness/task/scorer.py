@@ -13,7 +13,7 @@ from eyechart.harness.errors import TaskError
 from eyechart.harness.score.outcomes import JUDGED, Outcome
 from eyechart.harness.spec import Item
 from eyechart.harness.task.functions import ItemError, load_function
-from eyechart.providers.contract import described
+from eyechart.providers.plugins.contract import described
 
 ScorerResult: TypeAlias = str | tuple[str, str]
 """What a task's own scorer returns: `correct`, `incorrect` or `unparsed`, or a pair of that and the

@@ -24,7 +24,7 @@ from eyechart.harness.task.row_marks import row_problems
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
 from eyechart.providers.close_match import closest, did_you_mean
-from eyechart.providers.contract import described
+from eyechart.providers.plugins.contract import described
 
 _SEED = "trial"
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart_lab.variants.seeds import OfModel, permutation_p
+from eyechart_lab.variants.results.seeds import OfModel, permutation_p
 
 STUDIES = 2_000
 SEEDS = 3, 4, 5, 6

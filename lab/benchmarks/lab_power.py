@@ -22,7 +22,7 @@ import numpy as np
 
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart_lab.variants.reading import read_lab
-from eyechart_lab.variants.seeds import smallest_p
+from eyechart_lab.variants.results.seeds import smallest_p
 from lab.pages import HERE
 
 STUDIES = 4_000

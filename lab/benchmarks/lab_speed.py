@@ -26,13 +26,13 @@ from unittest import mock
 import torch
 
 from eyechart_lab.variants import lab_command
-from eyechart_lab.variants.data import IGNORED, ExampleBatch, read_examples
 from eyechart_lab.variants.folders import LabFolder
 from eyechart_lab.variants.lab_command import LabOptions, lab
-from eyechart_lab.variants.order import ENDED, ORDER, WEIGHTS, TrainingOrder
 from eyechart_lab.variants.reading import read_lab
-from eyechart_lab.variants.steps import new_optimizer, on_device
-from eyechart_lab.variants.train import new_model, steps_in
+from eyechart_lab.variants.training.data import IGNORED, ExampleBatch, read_examples
+from eyechart_lab.variants.training.order import ENDED, ORDER, WEIGHTS, TrainingOrder
+from eyechart_lab.variants.training.steps import new_optimizer, on_device
+from eyechart_lab.variants.training.train import new_model, steps_in
 
 STUDY = """\
 name: speed

@@ -23,8 +23,8 @@ from eyechart.harness.plan.plan import output_budget, plan
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Provider, Reply, Request
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart_lab.variants.embedded.examples import KNOWN
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50, 70, 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart_lab.variants.seeds import smallest_pair_p
+from eyechart_lab.variants.results.seeds import smallest_pair_p
 from lab.benchmarks.lab_pairs import sign_flip_p
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eyechart_lab.variants.seeds import OfModel, permutation_p
+from eyechart_lab.variants.results.seeds import OfModel, permutation_p
 from lab.benchmarks.lab_power import found, table
 from lab.pages import HERE
 

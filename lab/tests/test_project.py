@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from eyechart.providers.plugins import (
+from eyechart.providers.plugins.plugins import (
     ARCHITECTURES,
     INSIDES,
     PANELS,
@@ -29,7 +29,8 @@ INNER = {
     *("analysis.comparison.paired_curves", "analysis.length.curve", "analysis.length.fit"),
     *("analysis.length.interval", "analysis.order.apart"),
     *("analysis.samples.judged_run", "analysis.tables.results"),
-    *("cli.outputs", "face.run_options", "face.trust", "plan.forced_choice", "plan.request"),
+    *("cli.outputs", "face.options.run_options", "face.options.trust"),
+    *("plan.forced_choice", "plan.request"),
     *(f"journal.{one}" for one in ("files", "manifest", "record", "software")),
     *("report.page.page", "run.limits"),
     *("settings.figure", "settings.judging", "settings.spelling"),

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from markupsafe import Markup
 
-from eyechart_lab.variants import page
 from eyechart_lab.variants.choices import CHOICES
+from eyechart_lab.variants.results import page
 from eyechart_lab.variants.variant import Variant
 from lab.pages import CHAPTER, HERE, chapter, pages, written
 

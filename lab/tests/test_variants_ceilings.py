@@ -10,8 +10,8 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.ceilings import ceilings, known_answers
-from eyechart_lab.variants.data import Learnt
 from eyechart_lab.variants.reading import read_lab
+from eyechart_lab.variants.training.data import Learnt
 
 HERE = Path(__file__).parents[2] / "results" / "laboratory"
 

@@ -17,8 +17,8 @@ from eyechart_lab.variants.embedded import tokenizer as tokenizers_
 from eyechart_lab.variants.embedded.command import RECIPE, embedded
 from eyechart_lab.variants.embedded.examples import batch, example_of, tasks
 from eyechart_lab.variants.lab_command import LabOptions
-from eyechart_lab.variants.order import LOSSES
 from eyechart_lab.variants.study import Training
+from eyechart_lab.variants.training.order import LOSSES
 from eyechart_lab.variants.variant import Variant
 from tests.conftest import Lab
 

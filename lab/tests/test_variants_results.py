@@ -13,9 +13,9 @@ import pytest
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.errors import EyechartError
 from eyechart_lab.variants.asking import LabCell, read_csv
-from eyechart_lab.variants.page import page
-from eyechart_lab.variants.results import Result, length_text, results_of
-from eyechart_lab.variants.seeds import (
+from eyechart_lab.variants.results.page import page
+from eyechart_lab.variants.results.results import Result, length_text, results_of
+from eyechart_lab.variants.results.seeds import (
     SeedLength,
     fewest_seeds,
     interval,
@@ -25,9 +25,15 @@ from eyechart_lab.variants.seeds import (
     share_of,
     smallest_p,
 )
+from eyechart_lab.variants.results.tables import csv_text, variants_text
+from eyechart_lab.variants.results.words import (
+    ceilings_text,
+    method,
+    sentence,
+    shared_training,
+    summary,
+)
 from eyechart_lab.variants.study import LabSpec
-from eyechart_lab.variants.tables import csv_text, variants_text
-from eyechart_lab.variants.words import ceilings_text, method, sentence, shared_training, summary
 
 
 def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
@@ -68,7 +74,7 @@ class TestSeeds:
         """Where there are too many to count."""
         first, second = seen(10, 14, 18, 22, 13), seen(12, 20, 24, 26, 30)
         every = p_of(first, second)
-        monkeypatch.setattr("eyechart_lab.variants.seeds._ALL_SPLITS", 251)
+        monkeypatch.setattr("eyechart_lab.variants.results.seeds._ALL_SPLITS", 251)
         several = p_of(first, second)
         assert several == p_of(first, second)
         assert several == pytest.approx(every, abs=0.08)

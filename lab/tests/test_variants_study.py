@@ -17,20 +17,21 @@ from eyechart.harness.errors import INTERRUPTED, EyechartError, StudyFileError
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.task.catalogue import built_in_files, open_task
-from eyechart_lab.variants import asking, memory
-from eyechart_lab.variants.data import (
+from eyechart_lab.variants import asking
+from eyechart_lab.variants.folders import LabFolder
+from eyechart_lab.variants.lab_command import working
+from eyechart_lab.variants.reading import Lab, most_tokens, read_lab
+from eyechart_lab.variants.tokens import EOS, SPECIAL, build, opened, vocabulary
+from eyechart_lab.variants.training import memory
+from eyechart_lab.variants.training.data import (
     IGNORED,
     Examples,
     drawn,
     make_examples,
     read_examples,
 )
-from eyechart_lab.variants.folders import LabFolder
-from eyechart_lab.variants.lab_command import working
-from eyechart_lab.variants.memory import check_memory, check_positions
-from eyechart_lab.variants.reading import Lab, most_tokens, read_lab
-from eyechart_lab.variants.tokens import EOS, SPECIAL, build, opened, vocabulary
-from eyechart_lab.variants.worker import CPU, Slot
+from eyechart_lab.variants.training.memory import check_memory, check_positions
+from eyechart_lab.variants.training.worker import CPU, Slot
 from lab.pages import HERE
 from tests.conftest import Lab as Bench
 

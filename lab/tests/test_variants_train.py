@@ -25,17 +25,14 @@ from filelock import FileLock  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError  # noqa: E402
-from eyechart_lab.variants import (  # noqa: E402
-    asking,
-    lab_command,
-    steps,
-    train,
-    worker,
-)
-from eyechart_lab.variants.data import Examples  # noqa: E402
+from eyechart_lab.variants import asking, lab_command  # noqa: E402
 from eyechart_lab.variants.folders import LabFolder, Model  # noqa: E402
 from eyechart_lab.variants.lab_command import LabOptions, lab  # noqa: E402
-from eyechart_lab.variants.order import (  # noqa: E402
+from eyechart_lab.variants.reading import read_lab  # noqa: E402
+from eyechart_lab.variants.study import Training  # noqa: E402
+from eyechart_lab.variants.training import steps, train, worker  # noqa: E402
+from eyechart_lab.variants.training.data import Examples  # noqa: E402
+from eyechart_lab.variants.training.order import (  # noqa: E402
     CHECKPOINT,
     DIVERGED,
     LOSSES,
@@ -44,10 +41,8 @@ from eyechart_lab.variants.order import (  # noqa: E402
     TrainingOrder,
     ended,
 )
-from eyechart_lab.variants.reading import read_lab  # noqa: E402
-from eyechart_lab.variants.study import Training  # noqa: E402
+from eyechart_lab.variants.training.worker import CPU  # noqa: E402
 from eyechart_lab.variants.variant import read_variant  # noqa: E402
-from eyechart_lab.variants.worker import CPU  # noqa: E402
 
 pytestmark = pytest.mark.torch
 STUDY = """\

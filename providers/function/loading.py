@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.contract import a_kind, described
+from eyechart.providers.plugins.contract import a_kind, described
 
 COMPLETE = "complete"
 """The method by which an object is asked."""

@@ -24,13 +24,13 @@ from eyechart.providers.base import (
     StopRunError,
     TransientError,
 )
-from eyechart.providers.contract import described
-from eyechart.providers.foreign import ForeignError, result_of
 from eyechart.providers.function.descriptor import label, parts_of
 from eyechart.providers.function.fingerprint import facts_of, facts_of_file
 from eyechart.providers.function.loading import asked_by, load
 from eyechart.providers.naming import named
-from eyechart.providers.plugin_provider import PluginProvider
+from eyechart.providers.plugins.contract import described
+from eyechart.providers.plugins.foreign import ForeignError, result_of
+from eyechart.providers.plugins.plugin_provider import PluginProvider
 
 _REMEDY = "correct it, and the same command goes on"
 

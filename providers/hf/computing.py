@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.free_memory import GIB
+from eyechart.providers.in_process.free_memory import GIB
 
 _CPU_BYTES = GIB
 """Bytes for keys and values of one batch on the CPU, and for its logits."""

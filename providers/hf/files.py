@@ -15,7 +15,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.model_files import is_there, one_line, read_content, read_object
+from eyechart.providers.in_process.model_files import is_there, one_line, read_content, read_object
 from eyechart.providers.naming import turned_on
 
 _CHUNK = 1 << 20

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import torch
 
-from eyechart.providers.halving import StoppedError
 from eyechart.providers.hf.computing import Computing
+from eyechart.providers.in_process.halving import StoppedError
 
 
 @dataclass(slots=True)

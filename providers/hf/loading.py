@@ -16,11 +16,11 @@ except ImportError as error:
         f"models of hf/ and gguf/ need torch and transformers: {install('hf')}"
     ) from error
 
-from eyechart.providers import plugins
-from eyechart.providers.contract import described
-from eyechart.providers.free_memory import GIB, free_bytes
 from eyechart.providers.hf.files import ModelFiles
-from eyechart.providers.model_files import one_line, read_object
+from eyechart.providers.in_process.free_memory import GIB, free_bytes
+from eyechart.providers.in_process.model_files import one_line, read_object
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.contract import described
 
 _GGUF_NEEDS = ("gguf", "accelerate")
 """Packages with which transformers reads GGUF."""

@@ -17,18 +17,18 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
-from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.hf.computing import Computing
 from eyechart.providers.hf.generating import GeneratedTokens, Wish, generate
 from eyechart.providers.hf.prompts import ChatPrompts
 from eyechart.providers.hf.scoring import TokenChoice, score
+from eyechart.providers.in_process.halving import Halving, StoppedError, is_out_of_memory
+from eyechart.providers.in_process.model_files import check_ids, one_line
+from eyechart.providers.in_process.one_thread import QueuedRequest
 from eyechart.providers.likelihood import scored_reply
-from eyechart.providers.model_files import check_ids, one_line
-from eyechart.providers.one_thread import QueuedRequest
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PromptJob:
     """A job with the tokens of its prompt."""
 
     job: QueuedRequest
@@ -37,7 +37,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Chosen:
+class _OptionsJob:
     """A job with the tokens of its options."""
 
     job: QueuedRequest
@@ -78,8 +78,8 @@ class HfModel:
 
     def answer(self, jobs: Sequence[QueuedRequest]) -> None:
         """Settles all jobs, in batches of prompts of similar length, the longest first."""
-        asked: list[_Asked] = []
-        chosen: list[_Chosen] = []
+        asked: list[_PromptJob] = []
+        chosen: list[_OptionsJob] = []
         for job in jobs:
             if job.cancelled:
                 continue
@@ -103,7 +103,7 @@ class HfModel:
             del chosen[: len(batch_of_choices)]
             self._halving.settle(batch_of_choices, self._score, self._failed)
 
-    def _asked(self, job: QueuedRequest) -> _Asked:
+    def _asked(self, job: QueuedRequest) -> _PromptJob:
         """Raises `PromptOverflowError` if the prompt leaves no room for a token of reply."""
         request, window = job.request, self._computing.window
         (ids,) = self._prompts.ids([self._prompts.text(request.prompt)])
@@ -113,16 +113,16 @@ class HfModel:
         room = request.max_tokens if window is None else min(request.max_tokens, window - len(ids))
         if window is not None and room < 1:
             raise self._overflow(len(ids), window)
-        return _Asked(job, ids, room)
+        return _PromptJob(job, ids, room)
 
-    def _chosen(self, job: QueuedRequest) -> _Chosen:
+    def _chosen(self, job: QueuedRequest) -> _OptionsJob:
         """Raises `PromptOverflowError` if the prompt with an option is longer than the window."""
         before, tails = self._prompts.option_ids(job.request)
         check_ids([*before, *(one for tail in tails for one in tail)], self._computing.vocabulary)
         choice, window = TokenChoice(before, tails), self._computing.window
         if window is not None and choice.tokens > window:
             raise self._overflow(choice.tokens - 1, window)
-        return _Chosen(job, choice)
+        return _OptionsJob(job, choice)
 
     def _overflow(self, tokens: int, window: int) -> PromptOverflowError:
         return PromptOverflowError(
@@ -130,10 +130,10 @@ class HfModel:
             f" {window - 1:,} and one token of reply; ask for shorter lengths"
         )
 
-    def _fitting(self, chosen: Sequence[_Chosen]) -> list[_Chosen]:
+    def _fitting(self, chosen: Sequence[_OptionsJob]) -> list[_OptionsJob]:
         """The first of the choices, as many as fit into memory together; at least one."""
         tokens = chosen[0].choice.tokens
-        fitting: list[_Chosen] = []
+        fitting: list[_OptionsJob] = []
         options = longest = 0
         for one in chosen:
             options += len(one.choice.tails)
@@ -149,7 +149,7 @@ class HfModel:
         """How many options of texts of this many tokens fit into one batch."""
         return min(self._computing.options_at_once(tokens, longest), self._halving.at_once)
 
-    def _failed(self, one: _Asked | _Chosen, error: Exception) -> None:
+    def _failed(self, one: _PromptJob | _OptionsJob, error: Exception) -> None:
         """Settles a prompt that failed alone."""
         if not isinstance(error, ProviderError):
             why = one_line(error)
@@ -160,7 +160,7 @@ class HfModel:
             )
         one.job.settle(error)
 
-    def _generate(self, batch: Sequence[_Asked]) -> None:
+    def _generate(self, batch: Sequence[_PromptJob]) -> None:
         settings = self._settings
         wishes = [
             Wish(
@@ -189,7 +189,7 @@ class HfModel:
             return lambda _ids: False
         return lambda ids: until_stop(self._prompts.decoded(ids), request.prompt) is not None
 
-    def _reply(self, one: _Asked, generated: GeneratedTokens) -> Reply:
+    def _reply(self, one: _PromptJob, generated: GeneratedTokens) -> Reply:
         text = self._prompts.decoded(generated.ids)
         if not self._prompts.is_chat:
             cut = until_stop(text, one.job.request.prompt)
@@ -213,7 +213,7 @@ class HfModel:
     def _with_texts(self, pairs: Iterable[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
         return tuple((self._prompts.token_text(token), value) for token, value in pairs)
 
-    def _score(self, batch: Sequence[_Chosen]) -> None:
+    def _score(self, batch: Sequence[_OptionsJob]) -> None:
         if self._closed():
             raise StoppedError
         choices = [one.choice for one in batch]

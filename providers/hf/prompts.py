@@ -9,8 +9,8 @@ from typing import Any
 
 from eyechart.providers.base import ModelSettings, Request, SetupError
 from eyechart.providers.documents import as_document, opened
+from eyechart.providers.in_process.model_files import check_rendered, rendering, tokenizing
 from eyechart.providers.likelihood import shared_tokens, texts_with
-from eyechart.providers.model_files import check_rendered, rendering, tokenizing
 from eyechart.providers.naming import named
 
 

@@ -22,9 +22,9 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
-from eyechart.providers.model_files import one_line
+from eyechart.providers.in_process.model_files import one_line
+from eyechart.providers.in_process.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.naming import named
-from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.hf.model import HfModel

@@ -24,10 +24,10 @@ from eyechart.providers.base import (
     SetupError,
     install,
 )
+from eyechart.providers.in_process.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.lm_eval.args import facts_of, read_args
 from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
 from eyechart.providers.naming import named, turned_on
-from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.lm_eval.api import ApiModel

@@ -16,9 +16,9 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
+from eyechart.providers.in_process.one_thread import QueuedRequest
 from eyechart.providers.likelihood import reply_with, texts_with
 from eyechart.providers.lm_eval.loading import one_line
-from eyechart.providers.one_thread import QueuedRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 from eyechart.providers.base import ProviderError, SetupError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.contract import described
 from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.naming import named
+from eyechart.providers.plugins.contract import described
 from eyechart.providers.secrets import redact, scrub
 
 AT_ONCE = 32

@@ -24,11 +24,11 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import as_document, opened, stops
-from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
+from eyechart.providers.in_process.halving import Halving, StoppedError, is_out_of_memory
+from eyechart.providers.in_process.one_thread import QueuedRequest
 from eyechart.providers.lm_eval.likelihood import Scoring
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
 from eyechart.providers.naming import named
-from eyechart.providers.one_thread import QueuedRequest
 
 _NEUTRAL = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
 """Against the `generation_config.json` of a model of transformers. lm-eval's other models in this

@@ -17,13 +17,13 @@ from eyechart.providers.base import (
     UnknownModelError,
 )
 from eyechart.providers.batches import BatchState
-from eyechart.providers.contract import is_count
 from eyechart.providers.http.bodies import read_json
 from eyechart.providers.http.client import Client
 from eyechart.providers.http.error_body import as_text
 from eyechart.providers.naming import named
 from eyechart.providers.openai.api import OpenAIProvider, open_provider
 from eyechart.providers.openai.sdk import sdk_errors, sdk_of
+from eyechart.providers.plugins.contract import is_count
 from eyechart.providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret

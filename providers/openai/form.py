@@ -25,11 +25,11 @@ from eyechart.providers.catalog.endpoints import (
 )
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
-from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.http.errors import error_within
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
+from eyechart.providers.plugins.contract import is_count, kind
 
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq

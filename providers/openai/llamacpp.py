@@ -22,7 +22,6 @@ from eyechart.providers.base import (
     SetupError,
     UnknownModelError,
 )
-from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.client import Client
 from eyechart.providers.likelihood import texts_with
@@ -31,6 +30,7 @@ from eyechart.providers.openai.form import body_of, reply_of
 from eyechart.providers.openai.option_tokens import OptionTokens
 from eyechart.providers.openai.scoring import UnreadableError, option_texts, reply_from
 from eyechart.providers.openai.token_tree import TokenTree, tree_of
+from eyechart.providers.plugins.contract import is_count
 
 OWNER = "llamacpp"
 """The `owned_by` of its models, by which the server is known."""

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.contract import is_count
+from eyechart.providers.plugins.contract import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 _QUANTISED = "ftype"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from eyechart.providers.base import Api, Request, SetupError, Tokens, install
 from eyechart.providers.documents import as_document, opened
-from eyechart.providers.likelihood import shared_tokens, texts_with
-from eyechart.providers.model_files import (
+from eyechart.providers.in_process.model_files import (
     characters,
     check_rendered,
     is_there,
@@ -23,6 +22,7 @@ from eyechart.providers.model_files import (
     rendering,
     tokenizing,
 )
+from eyechart.providers.likelihood import shared_tokens, texts_with
 from eyechart.providers.tiny.tokenizer import PieceTokenizer
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
+from eyechart.providers.in_process.model_files import check_ids
+from eyechart.providers.in_process.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.likelihood import scored_reply
-from eyechart.providers.model_files import check_ids
-from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from eyechart.providers.halving import StoppedError
+from eyechart.providers.in_process.halving import StoppedError
 from eyechart.providers.tiny.weights import (
     Array,
     Config,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.model_files import is_there, one_line, read_object
+from eyechart.providers.in_process.model_files import is_there, one_line, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,7 +29,6 @@ from eyechart.providers.base import (
     UnknownModelError,
     environment_key,
 )
-from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.client import Client
 from eyechart.providers.http.replicas import Replicas, check_replicas
@@ -53,6 +52,7 @@ from eyechart.providers.openai.scoring import (
     options_of,
 )
 from eyechart.providers.openai.token_tree import TokenTree, token_tree
+from eyechart.providers.plugins.contract import is_count
 from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer

@@ -32,8 +32,8 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Api, ModelSettings, Provider, Request
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_model
 from eyechart.providers.vllm.client import VllmProvider
 
 TASK = "counting/ones"

@@ -27,7 +27,7 @@ from typing import Any
 import orjson
 
 from eyechart.harness.cli import app
-from eyechart.harness.face import run_options
+from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.run.limits import RunLimits

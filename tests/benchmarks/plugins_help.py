@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eyechart.providers.plugins import PROVIDERS, TASKS
+from eyechart.providers.plugins.plugins import PROVIDERS, TASKS
 from tests.plugged import EXAMPLES, plug
 
 ROOT = Path(__file__).parents[2]

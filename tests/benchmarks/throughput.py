@@ -24,8 +24,8 @@ from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings, Request
-from eyechart.providers.model_name import parse_model
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 from tests.benchmarks.measure import TASK, Cost, bare_loop, bench, run, show
 
 BARE = "bare loop"

@@ -21,7 +21,7 @@ _MOST_LINES = 12
 _FEW = 5
 """Rows of a line below which lines are shown together, in the mean of all lines."""
 _SHOWN = ("length", "n", "overflow", "accuracy", "ci_low", "ci_high")
-Shown: TypeAlias = Mapping[str, Any]
+ShownLine: TypeAlias = Mapping[str, Any]
 """The columns `_SHOWN` of a line."""
 
 
@@ -52,14 +52,14 @@ def band_of(length: int) -> Line:
     return Line(math.isqrt(low * (after - 1)), low, after - 1)
 
 
-def shown_lines(conditions: Iterable[JudgedCondition]) -> list[dict[Line, Shown]]:
+def shown_lines(conditions: Iterable[JudgedCondition]) -> list[dict[Line, ShownLine]]:
     """For each condition line -> what is shown; bands if one of them has many sparse lines."""
     parts = list(conditions)
     in_bands = any(map(is_banded, parts))
     return [_bands(part) if in_bands else _own(part) for part in parts]
 
 
-def _own(part: JudgedCondition) -> dict[Line, Shown]:
+def _own(part: JudgedCondition) -> dict[Line, ShownLine]:
     rows = zip(*(part.cells[name].tolist() for name in _SHOWN), strict=True)
     return {
         cell.line: dict(zip(_SHOWN, row, strict=True))
@@ -67,7 +67,7 @@ def _own(part: JudgedCondition) -> dict[Line, Shown]:
     }
 
 
-def _bands(part: JudgedCondition) -> dict[Line, Shown]:
+def _bands(part: JudgedCondition) -> dict[Line, ShownLine]:
     counts: dict[Line, list[int]] = {}
     columns = (part.cells[name] for name in ("n", "overflow", "correct"))
     for cell, *row in zip(part.planned, *columns, strict=True):
@@ -77,7 +77,7 @@ def _bands(part: JudgedCondition) -> dict[Line, Shown]:
     return {line: _shown(line, *sums) for line, sums in sorted(counts.items())}
 
 
-def _shown(line: Line, n: int, overflow: int, correct: int) -> Shown:
+def _shown(line: Line, n: int, overflow: int, correct: int) -> ShownLine:
     low, high = wilson(correct, n) or (math.nan, math.nan)
     accuracy = correct / n if n else math.nan
     return dict(zip(_SHOWN, (line.length, n, overflow, accuracy, low, high), strict=True))

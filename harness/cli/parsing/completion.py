@@ -60,7 +60,7 @@ def _models(begun: str) -> list[str]:
     from eyechart.providers.catalog.endpoints import DEFAULT
     from eyechart.providers.catalog.model_facts import known_models
     from eyechart.providers.descriptors import BUILT_IN
-    from eyechart.providers.plugins import PROVIDERS, installed
+    from eyechart.providers.plugins.plugins import PROVIDERS, installed
 
     names = [name.removesuffix("*") for name in known_models()]
     if not begun.startswith(f"{DEFAULT}/"):

@@ -1,7 +1,7 @@
 """The files with defaults of options: `bench.toml`, or `[tool.eyechart]` in `pyproject.toml`.
 
-A file may have come with somebody else's folder; `harness.face.trust` decides which values need a
-confirmation.
+A file may have come with somebody else's folder; `harness.face.options.trust` decides which values
+need a confirmation.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str
     """Why the default of an option in a file of `folder` needs a confirmation, with the way to give
     one; `None` if it needs none. `can_confirm`: whether the verb has the option for a confirmation.
     """
-    from eyechart.harness.face.trust import TRUST, is_outside, why_model, why_tasks
+    from eyechart.harness.face.options.trust import TRUST, is_outside, why_model, why_tasks
 
     setting = DEFAULTS[option]
     reasons: Iterable[str | None] = ()

@@ -14,9 +14,9 @@ import typer
 from typer.main import get_command
 
 from eyechart.harness.cli.terminal import warn
-from eyechart.providers import plugins
-from eyechart.providers.contract import a_kind
-from eyechart.providers.plugins import VERBS, PluginError
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.contract import a_kind
+from eyechart.providers.plugins.plugins import VERBS, PluginError
 
 OWN = {
     "run": "Run tasks on models.",

@@ -33,7 +33,7 @@ from eyechart.harness.settings.spelling import ALL, as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.ask_run import Limits
+    from eyechart.harness.face.asking.ask_run import Limits
 
 PLANNED = ("lengths", "exact", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
@@ -184,7 +184,7 @@ def limits_of(
     """What asking may cost; `None` without `--ask`; raises `UsageError` if an option of asking
     stands without `--ask`, or a value is out of bounds.
     """
-    from eyechart.harness.face.ask_run import Limits
+    from eyechart.harness.face.asking.ask_run import Limits
 
     options = {SETTINGS[name].option: given[name] for name in ASKING}
     options |= {"max-requests": requests, "settle": settle, "dry-run": dry_run}

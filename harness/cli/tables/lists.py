@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from eyechart.harness.cli.terminal import width, wrapped
-from eyechart.providers.plugins import BUILT_IN
+from eyechart.providers.plugins.plugins import BUILT_IN
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

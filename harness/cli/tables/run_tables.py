@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from eyechart.harness.analysis.length.bands import Shown, is_banded, shown_lines
+from eyechart.harness.analysis.length.bands import ShownLine, is_banded, shown_lines
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.length.overall import overall
 from eyechart.harness.analysis.length.tokens_of_row import differ
@@ -45,7 +45,7 @@ _MOST_BLOCKS = 4
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ShownCondition:
     """The texts of one condition in a table."""
 
     judged: JudgedCondition
@@ -139,9 +139,9 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
 
 def _shown(
     judged: Sequence[JudgedCondition],
-    by_line: Sequence[Mapping[Line, Shown]],
+    by_line: Sequence[Mapping[Line, ShownLine]],
     measured: Sequence[RankColumn],
-) -> list[_Shown]:
+) -> list[_ShownCondition]:
     varied = varied_axes([part.condition for part in judged])
     unanswered = [name for name in UNANSWERED if any(part.cells[name].any() for part in judged)]
     any_missing = any(part.cells[list(NOT_SCORED)].any(axis=None) for part in judged)
@@ -173,7 +173,7 @@ def _shown(
         if any_missing:
             summary["not scored"] = _count(part.cells[list(NOT_SCORED)])
         axes = {axis: part.condition[axis] for axis in varied}
-        shown.append(_Shown(part, axes, header, of_part, summary))
+        shown.append(_ShownCondition(part, axes, header, of_part, summary))
     return shown
 
 
@@ -189,13 +189,13 @@ def _tokens(judged: Sequence[JudgedCondition]) -> list[dict[str, CellText]]:
 
 
 def _accuracies(
-    cells: Sequence[Mapping[Line, Shown]], lines: Sequence[Line]
+    cells: Sequence[Mapping[Line, ShownLine]], lines: Sequence[Line]
 ) -> tuple[str, list[list[Text]]]:
     """The header of the accuracies, and those of each condition, line by line."""
     sizes = {int(row["n"]) for of_part in cells for row in of_part.values()}
     digits = max(map(len, map(str, sizes))) if len(sizes) > 1 else 0
 
-    def text(row: Shown) -> Text:
+    def text(row: ShownLine) -> Text:
         accuracy = accuracy_text(row)
         return accuracy.append(f"  {row['n']:>{digits}.0f}", "dim") if digits else accuracy
 
@@ -211,7 +211,7 @@ def _count(part: pd.DataFrame) -> Text:
     return Text(f"{count:,}", "bold red" if count else "dim")
 
 
-def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
+def _show_columns(shown: Sequence[_ShownCondition], lines: Sequence[Line]) -> bool:
     """Shows conditions as columns, if they fit; returns whether they do."""
     names = list(shown[0].summary)
     columns = [
@@ -227,13 +227,15 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     return True
 
 
-def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line], threshold: float) -> bool:
+def _show_letters(
+    shown: Sequence[_ShownCondition], lines: Sequence[Line], threshold: float
+) -> bool:
     """Shows conditions under letters, the longest effective length first and those that are not
     ranked last: what sums each up, and then its accuracies, if the blocks are few; returns whether
     they are.
     """
 
-    def rank(part: _Shown) -> tuple[bool, float, int]:
+    def rank(part: _ShownCondition) -> tuple[bool, float, int]:
         estimate = part.judged.effective_length(threshold)
         if estimate is None or estimate.length is None:
             return False, -1.0, 0
@@ -253,6 +255,6 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line], threshold: flo
     return are_few
 
 
-def _axes(shown: Sequence[_Shown]) -> list[Column]:
+def _axes(shown: Sequence[_ShownCondition]) -> list[Column]:
     """A column for each axis that varies."""
     return [Column([axis], [part.axes[axis] for part in shown], "left") for axis in shown[0].axes]

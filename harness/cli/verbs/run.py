@@ -22,7 +22,7 @@ from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.study import RunMatrix
+    from eyechart.harness.face.options.study import RunMatrix
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -81,7 +81,7 @@ def run(
     """
     if ask_server and not dry_run:
         raise UsageError("--ask-server needs --dry-run; a run asks the server anyway")
-    from eyechart.harness.cli.work.dry_run import dry_run as show_plan
+    from eyechart.harness.cli.work.dry_run.dry_run import dry_run as show_plan
     from eyechart.harness.cli.work.run import run_models
 
     runs = _named(context, given) if study is None else _of_study(context, given, study)
@@ -98,7 +98,7 @@ def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:
             raise UsageError(
                 f"--{name} is missing; 'bench run STUDY' takes tasks and models from a file"
             )
-    from eyechart.harness.face.study import command_runs
+    from eyechart.harness.face.options.study import command_runs
 
     settings = settings_of(given)
     _refuse_swapped(settings.task, settings.model)
@@ -113,7 +113,7 @@ def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:
 def _refuse_swapped(tasks: Sequence[str], models: Sequence[str]) -> None:
     """Raises `UsageError` where a built-in task stands for a model."""
     from eyechart.harness.task.catalogue import built_in_files
-    from eyechart.providers.model_name import owner_of
+    from eyechart.providers.registry.model_name import owner_of
 
     swapped = [model for model in models if model in built_in_files()]
     if swapped and all(map(owner_of, tasks)):
@@ -127,7 +127,7 @@ def _of_study(context: typer.Context, given: Mapping[str, Any], name: str) -> Ru
     """What a study asks, with the settings that the command line gives in place of those of its
     file. What is asked is in the file alone, so that a study is the same everywhere.
     """
-    from eyechart.harness.face.study import study_runs
+    from eyechart.harness.face.options.study import study_runs
     from eyechart.harness.study.reading import BUILT_IN, find_study, read_study
     from eyechart.harness.study.spec import FIXED
 

@@ -14,7 +14,7 @@ from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.cli.work.score import missing_text, show_run
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.journal.files import writing
 from eyechart.harness.journal.manifest import Manifest, find_runs
 from eyechart.harness.journal.writer import Journal
@@ -29,7 +29,7 @@ from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.registry import open_batch_form
 
 
 def export(

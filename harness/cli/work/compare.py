@@ -33,13 +33,13 @@ from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.tables.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs, warn
-from eyechart.harness.cli.work.ask_dry_run import show_asking
+from eyechart.harness.cli.work.dry_run.ask_dry_run import show_asking
 from eyechart.harness.cli.work.next_command import page_next
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.ask_pair import AskUntilDecided
-from eyechart.harness.face.ask_ranks import asking_of
-from eyechart.harness.face.ask_run import Limits
-from eyechart.harness.face.engine import Talk
+from eyechart.harness.face.asking.ask_pair import AskUntilDecided
+from eyechart.harness.face.asking.ask_ranks import asking_of
+from eyechart.harness.face.asking.ask_run import Limits
+from eyechart.harness.face.asking.engine import Talk
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings, Margin

@@ -37,7 +37,7 @@ from eyechart.harness.cli.outputs import PAGE, check_output
 from eyechart.harness.cli.tables.standing_tables import print_standings
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
-from eyechart.harness.face.trust import is_outside
+from eyechart.harness.face.options.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.ranking.readme import around, markdown, put_into
@@ -53,7 +53,7 @@ from eyechart.harness.spec.columns import (
 )
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.study import StudyRuns
+    from eyechart.harness.face.options.study import StudyRuns
 
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
 _NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY}

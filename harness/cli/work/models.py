@@ -25,7 +25,7 @@ def list_models(*, as_json: bool) -> None:
     mistake in one of the user's files.
     """
     from eyechart.providers.catalog.model_facts import known_models, model_facts
-    from eyechart.providers.registry import listed
+    from eyechart.providers.registry.registry import listed
 
     model_facts("")  # a mistake in the file is raised here
     found, errors = listed()

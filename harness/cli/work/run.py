@@ -14,16 +14,16 @@ from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs
 from eyechart.harness.cli.work import leaderboard as ranks
 from eyechart.harness.cli.work.run_results import RunsOfModel, same_command_as, show_asked
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE
-from eyechart.harness.face.engine import AskResult, ModelRuns, Talk, ask
-from eyechart.harness.face.run_options import RunOptions
-from eyechart.harness.face.study import RunMatrix, StudyRuns
+from eyechart.harness.face.asking.engine import AskResult, ModelRuns, Talk, ask
+from eyechart.harness.face.options.run_options import RunOptions
+from eyechart.harness.face.options.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
 
 if TYPE_CHECKING:
-    from eyechart.harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.asking.adaptive import AdaptiveChooser
     from eyechart.harness.report.page.section import Section
 
 
@@ -54,7 +54,7 @@ def chooser_of(runs: RunMatrix) -> AdaptiveChooser | None:
     given = runs.models[0].given
     if not given.adaptive:
         return None
-    from eyechart.harness.face.adaptive import adaptive_chooser
+    from eyechart.harness.face.asking.adaptive import adaptive_chooser
 
     return adaptive_chooser(given, further=runs.finds_longer)
 

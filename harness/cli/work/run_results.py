@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import AskResult, ModelRuns, reached_limit
-from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.asking.engine import AskResult, ModelRuns, reached_limit
+from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from eyechart.harness.analysis.samples.judged_run import JudgedRun
     from eyechart.harness.cli.work.headlines import Headline
     from eyechart.harness.cli.work.next_command import Followed
-    from eyechart.harness.face.adaptive import AdaptiveChooser, Unknown
+    from eyechart.harness.face.asking.adaptive import AdaptiveChooser, Unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import explain, lines_of
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.work.dry_run import conditions_text
+from eyechart.harness.cli.work.dry_run.dry_run import conditions_text
 from eyechart.harness.cli.work.run import warn_of_unknown
 from eyechart.harness.errors import COMPLETE, EyechartError
-from eyechart.harness.face.study import study_runs
+from eyechart.harness.face.options.study import study_runs
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import ProviderError
 

@@ -11,7 +11,7 @@ import orjson
 from eyechart.harness.analysis.ranking.leaderboard_file import only_writer
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.cli.work import leaderboard as ranks
-from eyechart.harness.face.study import StudyRuns
+from eyechart.harness.face.options.study import StudyRuns
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import MANIFEST as RUN
 from eyechart.harness.settings.judging import JudgeSettings

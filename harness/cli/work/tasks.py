@@ -22,7 +22,7 @@ from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import ItemsFileError
-from eyechart.providers.plugins import BUILT_IN
+from eyechart.providers.plugins.plugins import BUILT_IN
 
 
 def list_tasks(*, as_json: bool) -> None:

@@ -31,7 +31,7 @@ from eyechart.harness.report.paper.lengths import (
     BESIDE,
     EXACT,
     NEAR,
-    Shown,
+    ShownLength,
     lengths_of,
 )
 from eyechart.harness.settings.figure import CHARTS, KINDS, TABLE, FigureStyle
@@ -153,7 +153,7 @@ def _meanings(shown: Sequence[Series], kinds: Sequence[str], threshold: float) -
 
 
 def _three(
-    found: Mapping[Series, Mapping[str, Shown]],
+    found: Mapping[Series, Mapping[str, ShownLength]],
     look: Look,
     section: Section,
 ) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ BESIDE = (NEAR, APART)
 """The lengths that answers of some kinds have beside the exact one."""
 
 
-class Shown(NamedTuple):
+class ShownLength(NamedTuple):
     """A length with its interval, and both as a text."""
 
     length: Bound | None
@@ -24,18 +24,18 @@ class Shown(NamedTuple):
     text: str
 
 
-def lengths_of(section: Section, series: Series) -> dict[str, Shown]:
+def lengths_of(section: Section, series: Series) -> dict[str, ShownLength]:
     """Kind -> length, of each kind that the answers have."""
     estimate = section.estimates.get(key_of(series))
     near, order = series.judged.near_length(section.threshold), series.judged.order
     found = {}
     if estimate is not None:
-        found[EXACT] = Shown(estimate.length, estimate.length_ci, length_cell(estimate))
+        found[EXACT] = ShownLength(estimate.length, estimate.length_ci, length_cell(estimate))
     if near is not None:
-        found[NEAR] = Shown(near.length, near.length_ci, length_cell(near))
+        found[NEAR] = ShownLength(near.length, near.length_ci, length_cell(near))
     if order is not None:
         length, span = order.apart.length, order.apart.length_ci
-        found[APART] = Shown(length, span, reached_text(length, span))
+        found[APART] = ShownLength(length, span, reached_text(length, span))
     return found
 
 

@@ -45,7 +45,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _PageTable:
     """One table of the page."""
 
     group: Group
@@ -144,7 +144,7 @@ def _columns(table: RankTable) -> list[RankColumn]:
     return [column for column in table.columns if column.name not in left_out]
 
 
-def _all_shown(rows: Sequence[Row], units: Mapping[str, str]) -> list[_Shown]:
+def _all_shown(rows: Sequence[Row], units: Mapping[str, str]) -> list[_PageTable]:
     at = right_at_lengths(rows)
     return [
         _shown(group, table_of(group, at, units.get(group.task, SYMBOLS)))
@@ -152,7 +152,7 @@ def _all_shown(rows: Sequence[Row], units: Mapping[str, str]) -> list[_Shown]:
     ]
 
 
-def _shown(group: Group, table: RankTable) -> _Shown:
+def _shown(group: Group, table: RankTable) -> _PageTable:
     heading = f"{group.task or 'Tasks with one model'}, {group.kind}"
     if group.kind != ASKED and group.source:
         heading += f" by {group.source}"
@@ -160,7 +160,7 @@ def _shown(group: Group, table: RankTable) -> _Shown:
     origin = [group.condition.replace(",", ", ")]
     if collected:
         origin.append("replies of " + " to ".join(dict.fromkeys((collected[0], collected[-1]))))
-    return _Shown(group, heading, "; ".join(filter(None, origin)), table)
+    return _PageTable(group, heading, "; ".join(filter(None, origin)), table)
 
 
 def ranks_markdown(

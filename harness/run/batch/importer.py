@@ -39,9 +39,9 @@ from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Sett
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, SampleError, TransientError
 from eyechart.providers.batches import BatchForm
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 from eyechart.providers.secrets import redact
 
 Fate: TypeAlias = Literal[

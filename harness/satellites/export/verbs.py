@@ -70,7 +70,7 @@ def batch(
     that 'bench run' would fill, and each command continues where the other stopped.
     """
     from eyechart.harness.cli.work import batch
-    from eyechart.harness.face.run_options import models_of
+    from eyechart.harness.face.options.run_options import models_of
     from eyechart.harness.plan import selection
 
     settings = settings_of(given)

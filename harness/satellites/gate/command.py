@@ -24,11 +24,11 @@ from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.tables.comparison_tables import print_comparison
 from eyechart.harness.cli.terminal import echo, one_line, warn
-from eyechart.harness.cli.work.ask_dry_run import show_asking
 from eyechart.harness.cli.work.compare import ask_until_decided
+from eyechart.harness.cli.work.dry_run.ask_dry_run import show_asking
 from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE, CompareError, UsageError
-from eyechart.harness.face.ask_pair import AskedOfBaseline
-from eyechart.harness.face.ask_run import AskedRun, Limits
+from eyechart.harness.face.asking.ask_pair import AskedOfBaseline
+from eyechart.harness.face.asking.ask_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline

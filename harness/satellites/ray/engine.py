@@ -26,7 +26,7 @@ from eyechart.harness.satellites.ray.fleet import Fleet, connect
 from eyechart.harness.satellites.ray.rows import ClusterJob, ResultRow, SampleRow
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.providers.base import ModelSettings, StopRunError
-from eyechart.providers.model_name import ModelName
+from eyechart.providers.registry.model_name import ModelName
 
 MOST_SAMPLES = 500_000
 """Most samples of one job; their prompts stay in the object store until it ends."""
@@ -141,7 +141,7 @@ class RayEngine:
         self._asking.say(f"{pending:,} samples go to {fleet.text} on Ray ({cluster.address})")
         barren = 0
         samples = self._samples(runs)
-        with _Shown(runs, self._asking.display) as shown:
+        with _ShownRun(runs, self._asking.display) as shown:
             try:
                 while True:
                     job = ClusterJob(islice(samples, MOST_SAMPLES))
@@ -187,7 +187,7 @@ class RayEngine:
                 yield SampleRow(number, sample, max_tokens)
 
 
-class _Shown:
+class _ShownRun:
     """Shows the first incomplete run, since samples are sent run by run."""
 
     def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:

@@ -28,7 +28,7 @@ from eyechart.harness.satellites.ray.worker import FactsActor, Worker, WorkerSet
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.spec import exact_json
 from eyechart.providers.base import ModelSettings, Request, StopRunError
-from eyechart.providers.model_name import ModelName
+from eyechart.providers.registry.model_name import ModelName
 from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm
 from eyechart.providers.vllm.server import first_error
 

@@ -23,8 +23,8 @@ from eyechart.harness.satellites.ray.rows import (
 )
 from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers.base import ModelSettings, Provider, ProviderError
-from eyechart.providers.model_name import ModelName
-from eyechart.providers.registry import open_model
+from eyechart.providers.registry.model_name import ModelName
+from eyechart.providers.registry.registry import open_model
 from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from eyechart.harness.task.catalogue import Task
 from eyechart.harness.task.files import SUFFIXES
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
-from eyechart.providers.model_name import parse_model
 from eyechart.providers.naming import named
-from eyechart.providers.registry import open_batch_form
+from eyechart.providers.registry.model_name import parse_model
+from eyechart.providers.registry.registry import open_batch_form
 from eyechart.providers.secrets import A_KEY, holds_key
 
 _SHOWN = 20

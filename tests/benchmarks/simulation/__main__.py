@@ -1,8 +1,8 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
     python -m tests.benchmarks.simulation
-        coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|unequal|asked|ranked|gated|baselines|several_draws|dips|apart|patterns
+        coverage|ranges|right_further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
+        |chance|confidence|unequal|asked_pairs|ranked|gated|baselines|several_draws|dips|apart|patterns
         |copies|control|pieces|adaptive_pairs|lost
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
@@ -27,7 +27,7 @@ from tests.benchmarks.simulation import (
     adaptive,
     adaptive_pairs,
     apart,
-    asked,
+    asked_pairs,
     at_length,
     baselines,
     capped,
@@ -40,7 +40,6 @@ from tests.benchmarks.simulation import (
     drift,
     early_line,
     equivalence,
-    further,
     gated,
     limits,
     lost,
@@ -48,6 +47,7 @@ from tests.benchmarks.simulation import (
     pieces,
     ranges,
     ranked,
+    right_further,
     several_draws,
     unequal,
     unpaired,
@@ -71,10 +71,10 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "capped": capped.SIMULATION,
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
-    "further": further.SIMULATION,
+    "right_further": right_further.SIMULATION,
     "equivalence": equivalence.SIMULATION,
     "unequal": unequal.SIMULATION,
-    "asked": asked.SIMULATION,
+    "asked_pairs": asked_pairs.SIMULATION,
     "ranked": ranked.SIMULATION,
     "gated": gated.SIMULATION,
     "baselines": baselines.SIMULATION,

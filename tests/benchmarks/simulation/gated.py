@@ -15,7 +15,7 @@ from eyechart.harness.analysis.adaptive.next_pairs import (
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.length.curve import Curve
 from eyechart.harness.settings.judging import MARGIN
-from tests.benchmarks.simulation.asked import EQUAL, FACTORS, with_rows
+from tests.benchmarks.simulation.asked_pairs import EQUAL, FACTORS, with_rows
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.length.curve import Curve
 from eyechart.harness.analysis.ranking.standing import LengthTest, Pair, tests_between
 from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD
-from tests.benchmarks.simulation.asked import EQUAL, with_rows
+from tests.benchmarks.simulation.asked_pairs import EQUAL, with_rows
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,

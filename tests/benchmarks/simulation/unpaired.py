@@ -14,7 +14,7 @@ from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, rows_field
-from tests.benchmarks.simulation.further import FACTORS, MOST_FALSE, POWER_RUNS
+from tests.benchmarks.simulation.right_further import FACTORS, MOST_FALSE, POWER_RUNS
 from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 

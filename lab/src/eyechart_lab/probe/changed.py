@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
-from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.tiny.folder import model_folder
 
 if TYPE_CHECKING:

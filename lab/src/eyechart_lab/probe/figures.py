@@ -30,7 +30,7 @@ from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart_lab.probe.fails_first import SHARES, FallingShare, falling_shares, first_to_fail
 from eyechart_lab.probe.folder import is_probe, read_manifest
 from eyechart_lab.probe.readout import READOUT
-from eyechart_lab.probe.shown import (
+from eyechart_lab.probe.shown_measures import (
     SHOWN,
     ShownMeasure,
     rows_with,

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
-from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
-from eyechart.providers.model_files import check_ids
-from eyechart.providers.model_name import ModelName
-from eyechart.providers.plugins import INSIDES
+from eyechart.providers.in_process.model_files import check_ids
+from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.plugins import INSIDES
+from eyechart.providers.registry.model_name import ModelName
 
 if TYPE_CHECKING:
     import numpy as np

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from eyechart.providers.base import SetupError
 from eyechart.providers.close_match import closest
-from eyechart.providers.model_files import one_line
+from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.probe.distances import Chunks, Distances, Rectified
 
 _EXAMPLES: Mapping[str, str] = {

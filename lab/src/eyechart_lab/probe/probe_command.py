@@ -28,14 +28,14 @@ from eyechart.providers.naming import named
 from eyechart_lab.probe.engine import Probe, Probed
 from eyechart_lab.probe.folder import ProbeFolder, probe_folder
 from eyechart_lab.probe.inside import open_inside
-from eyechart_lab.probe.shown import SHOWN, rows_with, shown_values
+from eyechart_lab.probe.shown_measures import SHOWN, rows_with, shown_values
 from eyechart_lab.probe.table import CHANGES, TABLE, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from eyechart.providers.base import ModelSettings
-    from eyechart.providers.model_name import ModelName
+    from eyechart.providers.registry.model_name import ModelName
     from eyechart_lab.probe.inside import Inside
 
 

@@ -14,7 +14,7 @@ from eyechart_lab.probe.folder import Measured, read_manifest, read_measured
 from eyechart_lab.probe.measures.catalogue import unit_of
 from eyechart_lab.probe.passes import COUNTER
 from eyechart_lab.probe.reading import ROUNDING
-from eyechart_lab.probe.shown import shown_changes
+from eyechart_lab.probe.shown_measures import shown_changes
 
 TABLE, CHANGES = "probe.csv", "changes.csv"
 _OF_SAMPLE = ("tokens", "symbols", "index", "one", "rounding")

@@ -19,7 +19,7 @@ from eyechart.harness.analysis.samples.judged_run import (
 )
 from eyechart.harness.analysis.tables.results import has_results, write_results
 from eyechart.harness.errors import JournalError
-from eyechart.harness.face.run_options import models_of
+from eyechart.harness.face.options.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan
@@ -27,8 +27,8 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.columns import LINE
 from eyechart_lab.variants.ceilings import Ceilings
 from eyechart_lab.variants.folders import Model
-from eyechart_lab.variants.order import Ended
 from eyechart_lab.variants.reading import Lab
+from eyechart_lab.variants.training.order import Ended
 
 
 @dataclass(frozen=True, slots=True)

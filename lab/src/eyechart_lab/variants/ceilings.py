@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from eyechart.harness.spec import Item
-from eyechart_lab.variants.data import Learnt, answer_of
+from eyechart_lab.variants.training.data import Learnt, answer_of
 
 DRAWN = 200
 """Rows of each trained length under each condition whose answers count as those of the training. An

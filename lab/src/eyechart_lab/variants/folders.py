@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError
-from eyechart.providers.model_files import one_line
+from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.variant import Variant
 

@@ -15,7 +15,7 @@ from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalEr
 from eyechart.harness.journal.files import replace_file
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
-from eyechart_lab.variants import shown
+from eyechart_lab.variants import lab_output
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.folders import (
     CSV,
@@ -26,17 +26,17 @@ from eyechart_lab.variants.folders import (
     LabFolder,
     Model,
 )
-from eyechart_lab.variants.memory import check_memory, check_positions
-from eyechart_lab.variants.order import DIVERGED, ORDER, TrainingOrder, ended
-from eyechart_lab.variants.page import page
 from eyechart_lab.variants.parts import ModelParts, Row, asked, draw, in_processes, probed
 from eyechart_lab.variants.probing import InsideRow
-from eyechart_lab.variants.progress import TrainingDisplay
 from eyechart_lab.variants.reading import read_lab
-from eyechart_lab.variants.results import results_of
-from eyechart_lab.variants.tables import csv_text, variants_text
+from eyechart_lab.variants.results.page import page
+from eyechart_lab.variants.results.results import results_of
+from eyechart_lab.variants.results.tables import csv_text, variants_text
 from eyechart_lab.variants.tokens import build, vocabulary
-from eyechart_lab.variants.worker import Slot, slots, train_all
+from eyechart_lab.variants.training.memory import check_memory, check_positions
+from eyechart_lab.variants.training.order import DIVERGED, ORDER, TrainingOrder, ended
+from eyechart_lab.variants.training.progress import TrainingDisplay
+from eyechart_lab.variants.training.worker import Slot, slots, train_all
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -74,7 +74,7 @@ def lab(path: Path, wanted: LabOptions) -> int:
     check_memory(study, tokenizer, places)
     folder = LabFolder.of(study, wanted.out)
     if wanted.dry_run:
-        shown.dry_run(folder, tokenizer, places, as_json=wanted.as_json)
+        lab_output.dry_run(folder, tokenizer, places, as_json=wanted.as_json)
         return COMPLETE
     return working(folder.path, _Work(folder, tokenizer, places, wanted).run)
 
@@ -87,7 +87,7 @@ def places_of(wanted: LabOptions) -> list[Slot]:
         SetupError: a package is missing.
     """
     try:
-        from eyechart_lab.variants.devices import devices  # noqa: PLC0415  imports torch
+        from eyechart_lab.variants.training.devices import devices  # noqa: PLC0415  imports torch
     except ImportError as error:
         raise SetupError(f"training needs torch and transformers: {install('train')}") from error
     return slots(devices(wanted.device), wanted.jobs)
@@ -217,7 +217,7 @@ class _Work:
         replace_file(path / VARIANTS, variants_text(results, self._lab.spec.reference).encode())
         replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())
         if self._wanted.as_json:
-            shown.document(self._folder, results)
+            lab_output.document(self._folder, results)
             return
-        shown.results(self._lab.spec, results)
+        lab_output.results(self._lab.spec, results)
         echo(*(str(path / name) for name in (CSV, VARIANTS, *([INSIDE] if inside else ()), PAGE)))

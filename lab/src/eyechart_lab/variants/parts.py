@@ -15,12 +15,12 @@ from typing import Generic, TypeVar
 
 from eyechart import EyechartError, ProviderError
 from eyechart_lab.variants.asking import LabCell, ask, cells_of, not_asked
-from eyechart_lab.variants.data import make_examples
 from eyechart_lab.variants.folders import LabFolder, Model, keep_model
-from eyechart_lab.variants.order import DIVERGED, WEIGHTS, ended
 from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow, measured
 from eyechart_lab.variants.tokens import read_tokenizer
-from eyechart_lab.variants.worker import CONTEXT
+from eyechart_lab.variants.training.data import make_examples
+from eyechart_lab.variants.training.order import DIVERGED, WEIGHTS, ended
+from eyechart_lab.variants.training.worker import CONTEXT
 
 Row = TypeVar("Row", LabCell, InsideRow)
 Thing = TypeVar("Thing")
@@ -98,7 +98,7 @@ def asked(folder: LabFolder, number: int) -> ModelParts[LabCell]:
 
 def probed(folder: LabFolder, number: int) -> ModelParts[InsideRow]:
     """Measures the model with this number, and what it was before its training."""
-    from eyechart_lab.variants.train import (  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.training.train import (  # noqa: PLC0415  imports torch
         write_untrained,
     )
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.cli.documents import rows_of
-from eyechart.harness.face.run_options import shaping
+from eyechart.harness.face.options.run_options import shaping
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import ModelSettings
-from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry.model_name import parse_model
 from eyechart_lab.probe.folder import probe_folder
 from eyechart_lab.probe.inside import open_inside
 from eyechart_lab.probe.measures.catalogue import check_measures

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.trust import NOT_TRUSTED, why_tasks
+from eyechart.harness.face.options.trust import NOT_TRUSTED, why_tasks
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings
@@ -23,7 +23,6 @@ from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 from eyechart_lab.probe.measures.catalogue import check_measures
 from eyechart_lab.variants.ceilings import Ceilings, ceilings
-from eyechart_lab.variants.data import Learnt
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import (
     TASK_OF_LAB,
@@ -33,6 +32,7 @@ from eyechart_lab.variants.study import (
     Training,
     digest_of,
 )
+from eyechart_lab.variants.training.data import Learnt
 from eyechart_lab.variants.variant import Variant
 
 _PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": ProbePart}

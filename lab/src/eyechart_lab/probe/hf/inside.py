@@ -31,7 +31,7 @@ except ImportError as error:
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.documents import as_document
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
-from eyechart.providers.model_files import (
+from eyechart.providers.in_process.model_files import (
     characters,
     check_ids,
     check_rendered,

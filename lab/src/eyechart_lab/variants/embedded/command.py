@@ -13,11 +13,11 @@ from eyechart_lab.variants.embedded.examples import tasks
 from eyechart_lab.variants.embedded.tokenizer import build, vocabulary
 from eyechart_lab.variants.folders import ROOT
 from eyechart_lab.variants.lab_command import LabOptions, places_of, working
-from eyechart_lab.variants.order import ORDER, WEIGHTS, TrainingOrder, ended
-from eyechart_lab.variants.progress import TrainingDisplay
 from eyechart_lab.variants.study import Training, digest_of
+from eyechart_lab.variants.training.order import ORDER, WEIGHTS, TrainingOrder, ended
+from eyechart_lab.variants.training.progress import TrainingDisplay
+from eyechart_lab.variants.training.worker import Slot, train_all
 from eyechart_lab.variants.variant import Variant
-from eyechart_lab.variants.worker import Slot, train_all
 
 NAME = "embedded"
 """What stands in the place of a study's file."""
@@ -76,12 +76,12 @@ def _train(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -
 
 def _dry_run(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -> None:
     """Prints the steps that are missing, with the time that they take here."""
-    from eyechart_lab.variants.devices import seconds_of  # noqa: PLC0415  imports torch
     from eyechart_lab.variants.embedded.training import (  # noqa: PLC0415  likewise
         OfEmbedded,
     )
-    from eyechart_lab.variants.steps import new_optimizer  # noqa: PLC0415  likewise
-    from eyechart_lab.variants.train import steps_left  # noqa: PLC0415  likewise
+    from eyechart_lab.variants.training.devices import seconds_of  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.training.steps import new_optimizer  # noqa: PLC0415  likewise
+    from eyechart_lab.variants.training.train import steps_left  # noqa: PLC0415  likewise
 
     training = recipe.training
     missing = steps_left(folder, training)

@@ -16,11 +16,11 @@ from tokenizers import Tokenizer
 from torch.nn.utils.rnn import pad_sequence
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from eyechart_lab.variants.data import IGNORED
 from eyechart_lab.variants.embedded.examples import Example, batch
-from eyechart_lab.variants.order import TrainingOrder
-from eyechart_lab.variants.steps import PlainSteps
 from eyechart_lab.variants.tokens import BOS, EOS, opened
+from eyechart_lab.variants.training.data import IGNORED
+from eyechart_lab.variants.training.order import TrainingOrder
+from eyechart_lab.variants.training.steps import PlainSteps
 from eyechart_lab.variants.variant import Variant
 
 WINDOW = 4096

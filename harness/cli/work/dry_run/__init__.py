@@ -1,0 +1,1 @@
+"""`--dry-run`: what would be asked and what it would cost, without sending or writing anything."""

@@ -1,0 +1,1 @@
+"""Sends the requests of a command, and asks more until something is decided."""

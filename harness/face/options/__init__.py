@@ -1,0 +1,1 @@
+"""What a command asks: its models, tasks and settings, looked up and checked."""

@@ -1,0 +1,1 @@
+"""What `import eyechart` gives, as Python and notebooks show it."""

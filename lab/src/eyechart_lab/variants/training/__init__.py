@@ -1,0 +1,1 @@
+"""Trains models: their examples, the steps, the devices and the processes."""

@@ -1,0 +1,1 @@
+"""The code of others: found by its entry points, bounded in time, and checked."""

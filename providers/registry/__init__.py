@@ -1,0 +1,1 @@
+"""What the name of a model means, what its provider takes, and how it is opened."""
