@@ -266,14 +266,16 @@ def run_anywhere(main: Coroutine[Any, Any, None]) -> None:
         else:
             done.set_result(None)
 
-    threading.Thread(target=run_loop, name="eyechart", daemon=True).start()
+    thread = threading.Thread(target=run_loop, name="eyechart", daemon=True)
     interrupts: list[BaseException] = []
     while not done.done():
         try:
+            if thread.ident is None:
+                thread.start()  # an interrupt may come before this returns
             _wait(done, None if interrupts else outer)
         except (KeyboardInterrupt, asyncio.CancelledError) as error:
             interrupts.append(error)
-            if len(interrupts) > MAX_INTERRUPTS:
+            if len(interrupts) > MAX_INTERRUPTS or thread.ident is None:
                 raise
             _cancel(begun, done)
     if interrupts:
