@@ -92,10 +92,10 @@ def _ended(
     """
     try:
         opened = [os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in said]
-        for number, theirs in enumerate(given, start=1):
-            os.dup2(opened[number - 1] if theirs is None else theirs, number)
-        for own in {*opened, *given} - {None, 1, 2}:
-            os.close(own)
+        for number, (own, theirs) in enumerate(zip(opened, given, strict=True), start=1):
+            os.dup2(own if theirs is None else theirs, number)
+        for descriptor in {*opened, *(one for one in given if one is not None)} - {1, 2}:
+            os.close(descriptor)
         sys.stdout, sys.stderr = (
             io.TextIOWrapper(os.fdopen(number, "wb"), encoding="utf-8", write_through=True)
             for number in (1, 2)
