@@ -83,7 +83,7 @@ def effective_length_table(run: JudgedRun) -> pd.DataFrame:
                 **condition,
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
-                "not_scored": int(judged.cells[list(NOT_SCORED)].to_numpy().sum()),
+                "not_scored": sum(int(judged.cells[name].sum()) for name in NOT_SCORED),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_named(columns.READ[2:], judged.calibration),
