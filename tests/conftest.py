@@ -325,10 +325,14 @@ class Lab:
         )
 
     def forked(
-        self, *arguments: str, delay_s: float, first: Callable[[], object] = lambda: None
+        self,
+        *arguments: str,
+        delay_s: float,
+        first: Callable[[], object] = lambda: None,
+        **streams: int,
     ) -> Forked:
         """As `slow`, but in a forked copy of this process, which starts faster, and calls `first`.
-        Its output goes to files, so tests of streams that are closed or full use `slow`.
+        Its output goes to files, or to the descriptors `streams`.
         """
 
         def command() -> None:
@@ -337,7 +341,7 @@ class Lab:
             sys.argv = ["bench", *arguments]
             app.main()
 
-        return Forked(command, self.folder)
+        return Forked(command, self.folder, **streams)
 
     def slow_here(self, *arguments: str) -> Done:
         """`bench` in this process, with the model `slow/x`, which does not wait."""

@@ -18,11 +18,18 @@ _PATIENCE_S = 60.0
 
 
 class Forked:
-    """A forked process that runs `command` in `folder`; what it prints goes to files there. Its
-    methods are those of `subprocess.Popen`.
+    """A forked process that runs `command` in `folder`; what it prints goes to files there, or to
+    the descriptors `stdout` and `stderr`. Its methods are those of `subprocess.Popen`.
     """
 
-    def __init__(self, command: Callable[[], object], folder: Path) -> None:
+    def __init__(
+        self,
+        command: Callable[[], object],
+        folder: Path,
+        *,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> None:
         self._said = tuple(folder / f"forked.{name}" for name in ("out", "err"))
         self.returncode: int | None = None
         with warnings.catch_warnings():
@@ -31,7 +38,7 @@ class Forked:
         if not self.pid:
             code = 1
             try:
-                code = _ended(command, folder, self._said)
+                code = _ended(command, folder, self._said, (stdout, stderr))
             finally:
                 os._exit(code)
 
@@ -52,7 +59,9 @@ class Forked:
         return code
 
     def communicate(self, timeout: float = _PATIENCE_S) -> tuple[bytes, bytes]:
-        """What it printed on stdout and stderr, once it has ended; killed after `timeout`."""
+        """What it printed on stdout and stderr, once it has ended; killed after `timeout`. A stream
+        with a descriptor of its own is empty here.
+        """
         try:
             self.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -72,13 +81,21 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _ended(command: Callable[[], object], folder: Path, said: tuple[Path, ...]) -> int:
+def _ended(
+    command: Callable[[], object],
+    folder: Path,
+    said: tuple[Path, ...],
+    given: tuple[int | None, ...],
+) -> int:
     """Runs the command in the child and gives its exit code; at the end, as an interpreter does, it
     waits for threads and writes what is in a buffer.
     """
     try:
-        for number, path in enumerate(said, start=1):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        opened = [os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in said]
+        for number, (own, theirs) in enumerate(zip(opened, given, strict=True), start=1):
+            os.dup2(own if theirs is None else theirs, number)
+        for descriptor in {*opened, *(one for one in given if one is not None)} - {1, 2}:
+            os.close(descriptor)
         sys.stdout, sys.stderr = (
             io.TextIOWrapper(os.fdopen(number, "wb"), encoding="utf-8", write_through=True)
             for number in (1, 2)

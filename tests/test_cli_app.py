@@ -556,11 +556,8 @@ class TestProgress:
         """On stderr; stdout, which is none, stays plain."""
         ours, theirs = pty.openpty()
         command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--model", "slow/x")
-        process = lab.slow(
-            *(*command, "--samples", "25", "--max-connections", "4"),
-            delay_s=0.02,
-            stderr=theirs,
-        )
+        options = ("--samples", "25", "--max-connections", "4")
+        process = lab.forked(*command, *options, delay_s=0.02, stderr=theirs)
         os.close(theirs)
         shown = b""
         try:

@@ -320,10 +320,12 @@ def closing(*numbers: int) -> Any:
     return close
 
 
-def without_stream(number: int) -> None:
-    """Makes this process one that was started without a standard stream."""
-    os.close(number)
-    setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+def without_streams(*numbers: int) -> None:
+    """Makes this process one that was started without these standard streams."""
+    for number in numbers:
+        with contextlib.suppress(OSError):
+            os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
 
 
 RUN = ("run", "--task", "lab/plain.yaml", "--model", "slow/x", "--out", "results")
@@ -341,7 +343,7 @@ class TestStreams:
         if number is None:
             process = lab.slow(*RUN, delay_s=0, preexec_fn=closing(0, 1, 2))
         else:
-            process = lab.forked(*RUN, delay_s=0, first=partial(without_stream, number))
+            process = lab.forked(*RUN, delay_s=0, first=partial(without_streams, number))
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0
         assert err == b""
@@ -350,7 +352,8 @@ class TestStreams:
 
     def test_a_wrong_command_without_standard_streams(self, lab: Lab) -> None:
         """Its code is said, where nothing else can be."""
-        process = lab.slow("run", "--task", "none", delay_s=0, preexec_fn=closing(0, 1, 2))
+        command, closes = ("run", "--task", "none"), partial(without_streams, 0, 1, 2)
+        process = lab.forked(*command, delay_s=0, first=closes)
         process.communicate(timeout=60)
         assert process.returncode == 2
 
@@ -359,7 +362,7 @@ class TestStreams:
         lab.bench_run("--model", lab.model())
         (lab.the_run() / TABLE).unlink()
         score = ("score", str(lab.the_run()))
-        process = lab.forked(*score, delay_s=0, first=partial(without_stream, 1))
+        process = lab.forked(*score, delay_s=0, first=partial(without_streams, 1))
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, b"")
         assert (lab.the_run() / TABLE).exists()
@@ -378,7 +381,7 @@ class TestStreams:
         """As `head` does: nothing is said, and the code is that of the run."""
         reading, writing = os.pipe()
         os.close(reading)
-        process = lab.slow(*RUN, delay_s=0, stdout=writing)
+        process = lab.forked(*RUN, delay_s=0, stdout=writing)
         os.close(writing)
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, b"")
@@ -388,14 +391,15 @@ class TestStreams:
     def test_talk_that_cannot_be_said(self, lab: Lab, command: tuple[str, ...], code: int) -> None:
         """A full stderr changes nothing."""
         with Path("/dev/full").open("w") as full:
-            process = lab.slow(*command, delay_s=0, stderr=full)
+            process = lab.forked(*command, delay_s=0, stderr=full.fileno())
         process.communicate(timeout=60)
         assert process.returncode == code
 
     def test_a_terminal_that_goes_away(self, lab: Lab) -> None:
         """Progress is not drawn any more; the run goes on and its table is written."""
         ours, theirs = pty.openpty()
-        process = lab.slow(*RUN, "--samples", "30", delay_s=0.05, stderr=theirs)
+        command, closes = (*RUN, "--samples", "30"), partial(os.close, ours)
+        process = lab.forked(*command, delay_s=0.05, first=closes, stderr=theirs)
         os.close(theirs)
         os.read(ours, 100)
         os.close(ours)

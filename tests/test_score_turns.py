@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,17 +59,19 @@ def judged(text: str, answer: Answer, target: int | str, finish_reason: str = "s
     )
 
 
+BEGINNINGS = ("Final answer: ", "So it is this.\nFinal answer: ", "<think>5?</think>\n", "")
+
+
 @pytest.mark.parametrize("mark", MARKS)
-@pytest.mark.parametrize("gap", ["", " ", "\n"])
 @pytest.mark.parametrize(
     ("answer", "target"),
     [(INTEGER, 7), (SYMBOL, "k"), (TEXT, "kiwi pear"), (LIST, "kiwi, pear"), (COLORS, "red")],
 )
 def test_a_reply_ends_at_the_first_mark_of_a_turns_end(
-    mark: str, gap: str, answer: Answer, target: int | str
+    mark: str, answer: Answer, target: int | str
 ) -> None:
     """Whatever the model's family; a reply that ended so was not cut off."""
-    for begin in ("Final answer: ", "So it is this.\nFinal answer: ", "<think>5?</think>\n", ""):
+    for begin, gap in product(BEGINNINGS, ("", " ", "\n")):
         reply = f"{begin}{target}{gap}{mark}"
         tail = "\nHow many now?\nassistant\nFinal answer: 9, blue or green"
         for text, finish in ((reply, "stop"), (reply + tail, "stop"), (reply + tail, "length")):

@@ -762,32 +762,24 @@ def test_the_files_that_are_broken_below_are_sound(tmp_path: Path) -> None:
 
 
 @by_name
-def test_each_mistake_is_said_once_with_its_place(broken: Broken, tmp_path: Path) -> None:
-    """Every mistake is one line, `file:line:column: message`, and there are no others."""
+def test_each_mistake_is_said_once_with_its_place(broken: Broken, tmp_path: Path, lab: Lab) -> None:
+    """Every mistake is one line, `file:line:column: message`, and there are no others; `bench tasks
+    check` and `bench run` print the same on stderr and nothing on stdout.
+    """
+    path = write(tmp_path, broken)
     with pytest.raises(TaskFileError) as caught:
-        open_task("x/task", write(tmp_path, broken))
+        open_task("x/task", path)
     lines = str(caught.value).splitlines()
     missing = [
         one for one in broken.expected if not any(matches(line, tmp_path, *one) for line in lines)
     ]
     assert not missing, lines
     assert len(lines) == len(broken.expected), lines
-
-
-@by_name
-def test_the_command_says_the_same_and_ends_with_2(
-    broken: Broken, tmp_path: Path, lab: Lab
-) -> None:
-    """`bench tasks check` and `bench run` print the mistakes on stderr and nothing on stdout."""
-    path = write(tmp_path, broken)
-    with pytest.raises(TaskFileError) as caught:
-        open_task("x/task", path)
-    mistakes = str(caught.value).splitlines()
     checked = lab.bench("tasks", "check", path)
-    assert (checked.code, checked.out, checked.err.splitlines()) == (2, "", mistakes)
+    assert (checked.code, checked.out, checked.err.splitlines()) == (2, "", lines)
     ran = lab.bench_run(task=path)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines() == ["bench: a task file is wrong", *mistakes]
+    assert ran.err.splitlines() == ["bench: a task file is wrong", *lines]
     assert not lab.out.exists()
 
 

@@ -158,19 +158,18 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
     scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     if scored.empty:
         return None
-    keys = scored[["cell", "index"]].assign(
-        right=scored["outcome"].to_numpy() == Outcome.CORRECT.place,
-        said=scored["said"].to_numpy(np.int64),
-    )
-    rows = keys.groupby(["cell", "index"]).ngroups
-    voted = keys[keys["right"] | (keys["said"] > 0)].copy()
-    voted.loc[voted["right"], "said"] = -1
-    votes = voted.groupby(["cell", "index", "said"]).size().rename("votes").reset_index()
-    most = votes.groupby(["cell", "index"])["votes"].transform("max")
-    first = votes[votes["votes"] == most]
-    tied = first.groupby(["cell", "index"])["said"].transform("size").to_numpy()
-    is_right = first["said"].to_numpy() == -1
-    return Majority(float((is_right / tied).sum()) / rows, int((is_right & (tied > 1)).sum()))
+    keys = scored[["cell", "index"]].to_numpy(np.int64)
+    rows, row = np.unique(keys, axis=0, return_inverse=True)
+    right = scored["outcome"].to_numpy() == Outcome.CORRECT.place
+    said = np.where(right, -1, scored["said"].to_numpy(np.int64))
+    answers = np.stack([row.ravel(), said])[:, right | (said > 0)]
+    (voted, said), votes = np.unique(answers, axis=1, return_counts=True)
+    most = np.zeros(len(rows), np.int64)
+    np.maximum.at(most, voted, votes)
+    is_first = votes == most[voted]
+    voted, is_right = voted[is_first], said[is_first] == -1
+    tied = np.bincount(voted, minlength=len(rows))[voted]
+    return Majority(float((is_right / tied).sum()) / len(rows), int((is_right & (tied > 1)).sum()))
 
 
 def draws_columns(samples: pd.DataFrame, draws: Sequence[int]) -> dict[str, npt.NDArray[Any]]:

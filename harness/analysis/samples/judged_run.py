@@ -285,7 +285,7 @@ class JudgedRun:
     @property
     def has_nothing_readable(self) -> bool:
         """Whether there are replies, and none can be read: the same command stops again."""
-        return bool(self.cells["n"].any()) and not self.cells[list(ANSWERED)].any(axis=None)
+        return bool(self.cells["n"].any()) and not any(self.cells[one].any() for one in ANSWERED)
 
 
 @dataclass(frozen=True, eq=False)

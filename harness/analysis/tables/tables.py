@@ -83,7 +83,7 @@ def effective_length_table(run: JudgedRun) -> pd.DataFrame:
                 **condition,
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
-                "not_scored": int(judged.cells[list(NOT_SCORED)].to_numpy().sum()),
+                "not_scored": sum(int(judged.cells[name].sum()) for name in NOT_SCORED),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_named(columns.READ[2:], judged.calibration),
@@ -264,15 +264,18 @@ def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
     order of the answers of each line, and how well it is told from its control.
     """
     names = [*columns.ORDER, *columns.D_PRIME]
-    order = pd.DataFrame(index=run.cells.index, columns=names)
+    found = {name: np.full(len(run.cells), np.nan, object) for name in names}
     for judged in run.conditions.values():
         for place, line in (judged.order.lines if judged.order else {}).items():
-            order.loc[place, list(columns.ORDER)] = _order_of_line(line)
+            for name, value in zip(columns.ORDER, _order_of_line(line), strict=True):
+                found[name][place] = value
         for place in judged.places:
-            if (found := judged.d_prime(place)) is not None:
-                order.loc[place, list(columns.D_PRIME)] = found
-    numbers = [name for name in names if name != "pattern"]
-    order[numbers] = order[numbers].astype(float).round(columns.DIGITS)
+            if (d_prime := judged.d_prime(place)) is not None:
+                for name, value in zip(columns.D_PRIME, d_prime, strict=True):
+                    found[name][place] = value
+    for name in (name for name in names if name != "pattern"):
+        found[name] = np.round(found[name].astype(float), columns.DIGITS)
+    order = pd.DataFrame(found, run.cells.index)
     table = pd.concat([run.cells, run.diagnosis, order], axis="columns")
     return table[[*columns.RUN, *run.manifest.spec["axes"], *columns.DIAGNOSIS]]
 

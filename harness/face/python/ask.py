@@ -266,14 +266,14 @@ def run_anywhere(main: Coroutine[Any, Any, None]) -> None:
         else:
             done.set_result(None)
 
-    threading.Thread(target=run_loop, name="eyechart", daemon=True).start()
+    thread = threading.Thread(target=run_loop, name="eyechart", daemon=True)
     interrupts: list[BaseException] = []
     while not done.done():
         try:
-            _wait(done, None if interrupts else outer)
+            _wait(thread, done, None if interrupts else outer)
         except (KeyboardInterrupt, asyncio.CancelledError) as error:
             interrupts.append(error)
-            if len(interrupts) > MAX_INTERRUPTS:
+            if len(interrupts) > MAX_INTERRUPTS or thread.ident is None:
                 raise
             _cancel(begun, done)
     if interrupts:
@@ -293,12 +293,14 @@ def _cancel(
             loop.call_soon_threadsafe(task.cancel)
 
 
-def _wait(done: Future[None], outer: asyncio.Task[Any] | None) -> None:
-    """Waits for `done`; raises `CancelledError` once `outer` is cancelled, as `asyncio.run` does
-    for Ctrl-C.
+def _wait(thread: threading.Thread, done: Future[None], outer: asyncio.Task[Any] | None) -> None:
+    """Starts `thread`, unless it has begun, and waits for `done`; raises `CancelledError` once
+    `outer` is cancelled, as `asyncio.run` does for Ctrl-C.
 
     `Thread.join` is not used: in Python 3.11 a thread counts as ended if Ctrl-C interrupts it.
     """
+    if thread.ident is None:
+        thread.start()  # an interrupt may come before this returns
     while not done.done():
         wait((done,), timeout=_WAIT_S)
         if outer is not None and outer.cancelling():
