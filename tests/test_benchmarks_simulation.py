@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import logit
 from eyechart.harness.analysis.adaptive.adaptive import Aim
 from eyechart.harness.analysis.adaptive.next_ranked import RANKS
 from eyechart.harness.analysis.comparison.paired_curves import label_test
+from eyechart.harness.analysis.findings.level import level
 from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, areas_under
 from eyechart.harness.analysis.length.effective_length import effective_length
 from eyechart.harness.analysis.length.fit import fit
@@ -36,10 +38,12 @@ from tests.benchmarks.simulation import (
     unpaired,
 )
 from tests.benchmarks.simulation.__main__ import PAGE
+from tests.benchmarks.simulation.audited import PERIODIC
 from tests.benchmarks.simulation.draws import (
     LINES,
     Setting,
     answers,
+    draw,
     holds,
     holds_what_it_says,
     line_accuracies,
@@ -196,7 +200,7 @@ class TestMeasures:
         assert [right_further._said(case, run, 4.0) for run in range(3)] == 3 * [(1, True)]
         assert [right_further._said(case, run, 0.25) for run in range(3)] == 3 * [(-1, True)]
 
-    @pytest.mark.parametrize("name", [name for name in unequal.KINDS if name != "rows fail"])
+    @pytest.mark.parametrize("name", sorted({*unequal.KINDS} - {*PERIODIC, "rows fail"}))
     def test_shapes_with_other_curves_cross_at_the_same_length(self, name: str) -> None:
         truth = unequal.KINDS[name].draw(5)
         before, behind = math.floor(truth.crossing), math.ceil(truth.crossing)
@@ -254,6 +258,25 @@ class TestMeasures:
             for second in (truth, Simulated(truth.accuracies * 0.7, 0.0))
         ]
         assert changes == ["equivalent", "worse"]
+
+    def test_what_an_adaptive_run_says_at_a_plateau(self) -> None:
+        """Its interval may end within the plateau, and a sentence has the plateau. A full run has
+        it in its interval.
+        """
+        said = {True: 0, False: 0}
+        for run in range(12):
+            truth, correct, lengths = draw(Setting("plateau 86 %, 1 octave", 0.0, 400), run)
+            curve_of = partial(adaptive.asked, correct, lengths)
+            (counts,) = adaptive.counts_at_the_end(curve_of, [Aim(full_samples=20)])
+            found = effective_length(curve_of(counts))
+            if not holds_what_it_says(found, truth):
+                is_told = adaptive.holds_or_told(found, truth)
+                said[is_told] += 1
+                finding = level({"": found}, THRESHOLD, "symbols")
+                assert ("alone allow an effective length" in str(finding)) == is_told
+            full = effective_length(curve_of(np.full(len(LINES), 20)))
+            assert level({"": full}, THRESHOLD, "symbols") is None
+        assert said[True] > said[False]
 
     def test_an_adaptive_run_ends_when_its_interval_is_as_narrow_as_asked(self) -> None:
         setting = Setting("slope 4", 0.0, adaptive.MOST_SAMPLES)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from eyechart.harness.analysis.findings.confidence import confidence
 from eyechart.harness.analysis.findings.finding import Finding, in_order
+from eyechart.harness.analysis.findings.level import level
 from eyechart.harness.analysis.findings.not_known import not_known
 from eyechart.harness.analysis.findings.patterns import patterns
 from eyechart.harness.analysis.findings.right_to import right_to
@@ -63,6 +64,7 @@ def _found(
     yield from confidence(run, judged, threshold, model)
     yield from origins(run)
     yield from steps(labels, run.spec.unit)
+    yield from filter(None, [level(scored, threshold, run.spec.unit)])
     if run.spec.items is not None:  # short rows of a generator are equal by chance
         yield from repeated(labels, run.spec.unit)
     yield from of_conditions(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -32,10 +32,11 @@ from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.length.one_threshold import (
     LEVEL,
     Together,
+    are_chosen,
     one_threshold_p,
     pairs_of_rows,
 )
-from eyechart.harness.analysis.length.profile import places_kept
+from eyechart.harness.analysis.length.profile import KEPT, KEPT_OF_CHOSEN, places_kept
 from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
@@ -44,6 +45,9 @@ MARGIN = 0.5 / BINS_AN_OCTAVE
 """Octaves that are added to both ends of an interval: half of a usual bin."""
 WIDE = 1.0
 """Octaves: a wider interval says that the answers do not fall steeply, see `Fit.interval`."""
+ALONE = 0.35
+"""Octaves by which the likelihood alone may allow more than the quantiles of the crossing, before
+it is said, see `Fit.level_between`."""
 OUTSIDE = 0.01
 """The margin can move an end of an interval out of the tested range, and a gap the lower end to the
 shortest length. The end is a bound (`<` or `>`) only if the crossing lies outside the range with at
@@ -75,6 +79,8 @@ class Fit:
     """Mean accuracy of guesses, where it is known."""
     gaps: Sequence[tuple[float, float]] = ()
     """Neighbouring lengths between which no length was answered, ascending."""
+    is_chosen: bool = False
+    """See `are_chosen`."""
 
     @property
     def below(self) -> Floats:
@@ -211,14 +217,30 @@ class Fit:
         low, high = self.place(tails[0]), self.place(tails[1])
         if self.octaves_between(tails) <= WIDE:
             return low, high
-        lowest, highest = self._places_kept
+        lowest, highest = self._places_kept[KEPT]
         return min(low, lowest), max(high, highest)
 
+    def level_between(self) -> Span | None:
+        """The lengths between which the likelihood alone sees no fall, in a run whose answers chose
+        its samples; `None` where the interval says as much, or ends outside the lengths asked.
+
+        Such a run ends when by chance one end of a plateau looks much better, and its interval is
+        that of this end.
+        """
+        low, high = self.place(TAILS[0]), self.place(TAILS[1])
+        if not (self.is_chosen and math.isfinite(low) and math.isfinite(high)):
+            return None
+        lowest, highest = self._places_kept[KEPT]
+        if self._width(min(low, lowest), max(high, highest)) <= self.octaves_between() + ALONE:
+            return None
+        lowest, highest = self._places_kept[KEPT_OF_CHOSEN]
+        return self._span(self._ends(min(low, lowest), max(high, highest)))
+
     @cached_property
-    def _places_kept(self) -> tuple[float, float]:
-        """See `places_kept`."""
+    def _places_kept(self) -> Mapping[float, tuple[float, float]]:
+        """See `places_kept`, for `KEPT` and `KEPT_OF_CHOSEN`."""
         counts = self.correct / self.dispersion, self.answered / self.dispersion
-        return places_kept(*counts, self.required)
+        return {kept: places_kept(*counts, self.required, kept) for kept in (KEPT, KEPT_OF_CHOSEN)}
 
     def _ends(self, lowest: float, highest: float) -> tuple[float, float]:
         """Octaves of both ends of an interval, from their places; infinite for an end that is a
@@ -367,6 +389,7 @@ def fit(samples: Curve, threshold: float, *, longest: float = 0.0) -> Fit:
         dispersion=dispersion,
         chance=chance,
         gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
+        is_chosen=are_chosen(samples.n[samples.n > 0]),
     )
 
 

@@ -29,11 +29,16 @@ _LARGEST = 1200.0
 """Likelihood ratios count as this one at most, so that their exponential is finite."""
 
 
-def level_of(numbers: Floats) -> float:
-    """The level of the test for lines with so many samples, shape (L,): `LEVEL_OF_CHOSEN` if one of
-    them has more than twice as many as another one.
+def are_chosen(numbers: Floats) -> bool:
+    """Whether answers chose the numbers of samples of lines, shape (L,): one of them has more than
+    twice as many as another one.
     """
-    return LEVEL if numbers.max() <= 2 * numbers.min() else LEVEL_OF_CHOSEN
+    return bool(numbers.max() > 2 * numbers.min())
+
+
+def level_of(numbers: Floats) -> float:
+    """The level of the test for lines with so many samples, shape (L,)."""
+    return LEVEL_OF_CHOSEN if are_chosen(numbers) else LEVEL
 
 
 @dataclass(frozen=True, eq=False)

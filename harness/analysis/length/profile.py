@@ -15,14 +15,18 @@ import numpy as np
 
 from eyechart.harness.analysis.length.curve import Floats
 
-_MOST = 3.841458820694124
-"""Twice the difference of log likelihoods up to which a place is kept: the 95 % quantile of the
-chi-square distribution with one degree of freedom."""
+KEPT, KEPT_OF_CHOSEN = 3.841458820694124, 5.023886187314888
+"""Twice the difference of log likelihoods up to which a place is kept: the 95 and the 97.5 %
+quantile of the chi-square distribution with one degree of freedom. The second one is for answers
+that chose how many samples a length has: such a run ends when by chance one end of a plateau looks
+much better."""
 _LEAST = 1e-12
 """Accuracies are at least this far from 0 and 1, so that their logarithms are finite."""
 
 
-def places_kept(correct: Floats, answered: Floats, threshold: float) -> tuple[float, float]:
+def places_kept(
+    correct: Floats, answered: Floats, threshold: float, kept: float = KEPT
+) -> tuple[float, float]:
     """The lowest and the highest place of the crossing that the answers allow. A place half-way
     between two bins means that the shorter one reaches the threshold and the longer one need not;
     -infinity is below the first bin, infinity above the last one.
@@ -37,8 +41,8 @@ def places_kept(correct: Floats, answered: Floats, threshold: float) -> tuple[fl
     fails = _best_likelihoods(errors, lambda error: max(error, 1 - threshold))[::-1]
     free = _best_likelihoods(pairs, lambda accuracy: accuracy)[-1]
     lost = 2 * (free - np.array(reaches) - np.array(fails))
-    kept = np.flatnonzero(lost <= max(_MOST, float(lost.min())))
-    first, last = int(kept[0]), int(kept[-1])
+    places = np.flatnonzero(lost <= max(kept, float(lost.min())))
+    first, last = int(places[0]), int(places[-1])
     return (
         float(asked[first - 1]) + 0.5 if first else -math.inf,
         float(asked[last]) - 0.5 if last < len(asked) else math.inf,

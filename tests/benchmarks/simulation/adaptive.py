@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from eyechart.harness.analysis.adaptive.adaptive import Aim, next_step
 from eyechart.harness.analysis.length.curve import Curve, Floats
-from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.checks import COARSEST, FINEST
 from eyechart.harness.settings.judging import THRESHOLD
@@ -30,9 +30,10 @@ from tests.benchmarks.simulation.draws import (
     LINES,
     Setting,
     draw,
+    holds,
     holds_what_it_says,
 )
-from tests.benchmarks.simulation.shapes import UNEVEN
+from tests.benchmarks.simulation.shapes import UNEVEN, Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 SAMPLES = (20, 40, 100)
@@ -94,6 +95,14 @@ def counts_at_the_end(
                 counts[LINES.index(line)] += count
 
 
+def holds_or_told(found: EffectiveLength, truth: Truth) -> bool:
+    """Whether the interval holds, or the lengths of the finding `near the threshold` do."""
+    if holds_what_it_says(found, truth):
+        return True
+    between = found.fit.level_between()
+    return found.one_threshold and between is not None and holds(between, truth.crossing)
+
+
 def measure(case: Case, runs: int) -> list[Row]:
     """The rows of one shape."""
     widths = _full_widths(case, max(1, round(WIDTH_RUNS * runs)))
@@ -106,7 +115,9 @@ def measure(case: Case, runs: int) -> list[Row]:
     found = np.array([list(_one_run(setting, run, aims)) for run in range(runs)])
     rows: list[Row] = []
     for place, (samples, aim) in enumerate(zip(SAMPLES, aims, strict=True)):
-        width, asked_of_each, symbols_of_each, held, said = found[:, place].mean(axis=0).tolist()
+        width, asked_of_each, symbols_of_each, held, said, told = (
+            found[:, place].mean(axis=0).tolist()
+        )
         as_wide = _samples_for(width, widths)
         if width > aim.precision:  # of runs that end because there is no single threshold
             as_wide = max(samples, as_wide)
@@ -121,6 +132,7 @@ def measure(case: Case, runs: int) -> list[Row]:
             "requests": requests,
             "symbols": symbols,
             "held": held,
+            "told": told,
             "no_one_threshold": said,
             "runs": runs,
         }
@@ -173,6 +185,7 @@ def _one_run(setting: Setting, run: int, aims: Sequence[Aim]) -> Iterator[tuple[
             symbols / symbols_of_one,
             float(holds_what_it_says(result, truth)),
             float(not result.one_threshold),
+            float(holds_or_told(result, truth)),
         )
 
 
@@ -218,6 +231,7 @@ SIMULATION = Simulation(
         Column("requests", "requests", ".2f"),
         Column("symbols", "symbols", ".2f"),
         Column("held", "interval holds", ".3f"),
+        Column("told", "or “near the threshold” does", ".3f"),
         Column("no_one_threshold", "“no single threshold”", ".2f"),
         Column("missed", "missed"),
     ),

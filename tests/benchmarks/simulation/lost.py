@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress, product
+from itertools import product
 
 import numpy as np
 
@@ -47,10 +47,10 @@ def _one_run(case: Case, run: int) -> tuple[bool, bool, bool]:
     rng = np.random.default_rng([case.setting.seed(run), 3])
     lost = rng.random(whole.correct.shape) < np.where(whole.correct > 0, right, wrong)
     seen = replace(whole, correct=np.where(lost, 0.0, whole.correct))
-    asked = ~lost.all(axis=0)
+    asked = np.flatnonzero(~lost.all(axis=0))
     kept = replace(
         seen,
-        lines=tuple(compress(whole.lines, asked)),
+        lines=[whole.lines[place] for place in asked],
         correct=seen.correct[:, asked],
         scored=np.where(lost, 0.0, 1.0)[:, asked],
         true_lengths=np.where(lost, np.nan, whole.true_lengths)[:, asked],
