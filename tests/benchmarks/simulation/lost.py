@@ -50,7 +50,7 @@ def _one_run(case: Case, run: int) -> tuple[bool, bool, bool]:
     asked = np.flatnonzero(~lost.all(axis=0))
     kept = replace(
         seen,
-        lines=[whole.lines[place] for place in asked],
+        lines=tuple(whole.lines[place] for place in asked),
         correct=seen.correct[:, asked],
         scored=np.where(lost, 0.0, 1.0)[:, asked],
         true_lengths=np.where(lost, np.nan, whole.true_lengths)[:, asked],
