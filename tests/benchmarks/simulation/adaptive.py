@@ -23,7 +23,7 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength, e
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.checks import COARSEST, FINEST
 from eyechart.harness.settings.judging import THRESHOLD
-from tests.benchmarks.simulation.audited import ALIKE
+from tests.benchmarks.simulation.audited import ALIKE, NEAR
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -132,7 +132,7 @@ def measure(case: Case, runs: int) -> list[Row]:
             "requests": requests,
             "symbols": symbols,
             "held": held,
-            "told": told,
+            "told": told if case.shape in NEAR else None,
             "no_one_threshold": said,
             "runs": runs,
         }
