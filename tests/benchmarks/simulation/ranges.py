@@ -85,13 +85,17 @@ class Case:
                 for index in range(self.setting.samples)
             ]
         )
-        correct = answers(truth, lengths, rows_field(rng, lengths.shape, self.setting.rows))
+        field = rows_field(rng, lengths.shape, self.setting.rows)
+        if own_rows := self.asked in SCATTERED:
+            correct = answers(truth, lengths.T, field.T).T
+        else:
+            correct = answers(truth, lengths, field)
         return truth, Curve(
             tuple(self.lines),
             correct,
             np.ones_like(correct),
             lengths.astype(float),
-            own_rows=self.asked in SCATTERED,
+            own_rows=own_rows,
         )
 
 
