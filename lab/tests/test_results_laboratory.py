@@ -11,6 +11,8 @@ import pytest
 import yaml
 from markupsafe import Markup
 
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart_lab.probe.fails_first import FallingShare, first_to_fail
 from eyechart_lab.variants import page
 from eyechart_lab.variants.choices import CHOICES
 from eyechart_lab.variants.variant import Variant
@@ -213,3 +215,78 @@ def test_no_head_without_positions_prefers_itself_or_the_token_before() -> None:
             assert cell == f"{largest:.3f}"
             alike = dict(zip(("10", "20", "40", "160"), lines[-1][1:], strict=True))[length]
             assert encoding != "no positions" or largest <= 2.8 * float(alike)
+
+
+def failing() -> dict[tuple[str, str], dict[str, list[dict[str, str]]]]:
+    """Model and task -> share -> its lines, of `fails_first.csv`."""
+    found: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = {}
+    with (HERE / "fails_first.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            shares = found.setdefault((row["model"], row["task"]), {})
+            shares.setdefault(row["share"], []).append(row)
+    return found
+
+
+def held(line: dict[str, str]) -> FallingShare:
+    """A share with the lengths that a line of the file has."""
+    length, low, high = (
+        Bound(text[0] if text[0] in "<>" else "=", float(text.lstrip("<> ")))  # type: ignore[arg-type]
+        if text
+        else None
+        for text in (line["holds"], line["holds_low"], line["holds_high"])
+    )
+    assert low is not None
+    assert high is not None
+    unknown = int(line["unknown_from"]) if line["unknown_from"] else None
+    return FallingShare(line["share"], (), length, (low, high), unknown)
+
+
+def said_first(model: str, task: str) -> str:
+    """The sentence of what fails first, from the lengths of the file."""
+    return first_to_fail([held(lines[0]) for lines in failing()[model, task].values()])
+
+
+POINT = re.compile(
+    r"condition: (?P<share>[^;]+); length: (?P<length>\d+); mean: (?P<value>[^;]+); "
+    r'from: (?P<low>[^;]+); to: (?P<high>[^;]+); samples: (?P<n>\d+)"[^>]* '
+    r'fill="(?P<fill>[^"]+)"[^>]* stroke="(?P<stroke>[^"]+)"'
+)
+TITLE = re.compile(r">(hf/[a-z]+-\d), What fails first<")
+
+
+@pytest.mark.parametrize(
+    ("picture", "task", "models"), [("fails_first_tiny.svg", "counting/density", ["tiny"])]
+)
+def test_the_picture_of_what_fails_first_is_that_of_the_file(
+    picture: str, task: str, models: list[str]
+) -> None:
+    """Its points are the lines of the file, each filled and outlined in one colour; the page shows
+    it.
+    """
+    drawing = (HERE / picture).read_text(encoding="utf-8")
+    parts = TITLE.split(drawing)
+    bodies = dict(zip(parts[1::2], parts[2::2], strict=True)) or {models[0]: drawing}
+    assert list(bodies) == models
+    numbers = ("value", "low", "high")
+    for model, body in bodies.items():
+        points = [found.groupdict() for found in POINT.finditer(body)]
+        assert all(point["fill"] == point["stroke"] for point in points)
+        drawn = {
+            (point["share"], point["length"], point["n"]): [
+                f"{float(point[name]):.4g}" for name in numbers
+            ]
+            for point in points
+        }
+        assert drawn == {
+            (share, line["length"], line["n"]): [f"{float(line[name]):.4g}" for name in numbers]
+            for share, lines in failing()[model, task].items()
+            for line in lines
+        }
+    assert f"]({picture})" in README
+
+
+def test_the_sentence_of_what_fails_first_is_that_of_the_file() -> None:
+    """In the chapter, of the embedded model."""
+    chapter = (HERE.parents[1] / "docs" / "inside.md").read_text(encoding="utf-8")
+    assert said_first("tiny", "counting/density") in chapter
+    assert said_first("tiny", "counting/bernoulli").startswith("Not known which fails first")
