@@ -255,7 +255,11 @@ TITLE = re.compile(r">(hf/[a-z]+-\d), What fails first<")
 
 
 @pytest.mark.parametrize(
-    ("picture", "task", "models"), [("fails_first_tiny.svg", "counting/density", ["tiny"])]
+    ("picture", "task", "models"),
+    [
+        ("fails_first_tiny.svg", "counting/density", ["tiny"]),
+        ("fails_first_density.svg", "counting/density", ["hf/none-0", "hf/rope-0"]),
+    ],
 )
 def test_the_picture_of_what_fails_first_is_that_of_the_file(
     picture: str, task: str, models: list[str]
@@ -290,3 +294,27 @@ def test_the_sentence_of_what_fails_first_is_that_of_the_file() -> None:
     chapter = (HERE.parents[1] / "docs" / "inside.md").read_text(encoding="utf-8")
     assert said_first("tiny", "counting/density") in chapter
     assert said_first("tiny", "counting/bernoulli").startswith("Not known which fails first")
+
+
+def test_the_table_of_order_and_distance_is_that_of_the_file() -> None:
+    """And so are the lengths that the text has of both models."""
+    page = README.partition("### In two models of the laboratory")[2]
+    lines = [line.strip("| ").split(" | ") for line in page.split("\n\n")[2].splitlines()]
+    with (HERE / "order.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = {"right, %": "accuracy", "ordered, %": "ordered", "rounding alone": "rounding"}
+    model = ""
+    for name, *cells in lines[2:]:
+        of, _, quantity = name.rpartition(": ")
+        model = {"RoPE": "hf/rope-0", "no positions": "hf/none-0"}.get(of, model)
+        column = columns.get(quantity, "distance")
+        known = {row["length"]: float(row[column]) for row in rows if row["model"] == model}
+        for length, cell in zip(lines[0][1:], cells, strict=True):
+            shown = known[length] if "%" not in quantity else 100 * known[length]
+            assert abs(shown - float(cell)) <= (0.5001 if "%" in quantity else 0.000501), cell
+    shares = failing()
+    for model in ("hf/rope-0", "hf/none-0"):
+        assert said_first(model, "counting/density").startswith("Not known which fails first")
+        order = shares[model, "counting/density"]["order kept"][0]
+        low, high = order["holds_low"], order["holds_high"]
+        assert f"tells rows apart to {order['holds']} ({low} to {high})" in page
