@@ -259,6 +259,11 @@ TITLE = re.compile(r">(hf/[a-z]+-\d), What fails first<")
     [
         ("fails_first_tiny.svg", "counting/density", ["tiny"]),
         ("fails_first_density.svg", "counting/density", ["hf/none-0", "hf/rope-0"]),
+        (
+            "fails_first_majority.svg",
+            "bounded/majority",
+            ["hf/none-0", "hf/alibi-0", "hf/rope-0"],
+        ),
     ],
 )
 def test_the_picture_of_what_fails_first_is_that_of_the_file(
@@ -318,3 +323,36 @@ def test_the_table_of_order_and_distance_is_that_of_the_file() -> None:
         order = shares[model, "counting/density"]["order kept"][0]
         low, high = order["holds_low"], order["holds_high"]
         assert f"tells rows apart to {order['holds']} ({low} to {high})" in page
+
+
+def test_the_table_of_what_fails_first_is_that_of_the_files() -> None:
+    """Of the models of the majority, with the shares at two lengths, and which of them are said to
+    fail first in their answers.
+    """
+    with (HERE / "readout_models.csv").open(newline="", encoding="utf-8") as file:
+        read = {
+            (row["model"], row["length"]): row
+            for row in csv.DictReader(file)
+            if row["task"] == "bounded/majority" and not row["layer"]
+        }
+    names = {"none": "no positions", "alibi": "ALiBi", "rope": "RoPE"}
+    first = []
+    for (model, task), shares in failing().items():
+        if task != "bounded/majority":
+            continue
+        cells = []
+        for name in ("answer right", "read at the end"):
+            line = shares[name][0]
+            ends = f" ({line['holds_low']} to {line['holds_high']})"
+            is_open = line["holds"] == line["holds_low"] == line["holds_high"]
+            cells.append(line["holds"] + ends * (not is_open))
+        right = {line["length"]: line["value"] for line in shares["answer right"]}
+        for length in ("40", "100"):
+            of_row = read[model, length]
+            values = (right[length], of_row["best_readable"], of_row["best_control"])
+            cells.append(", ".join(f"{100 * float(value):.0f}" for value in values))
+        variant, _, seed = model.removeprefix("hf/").partition("-")
+        assert f"| {names[variant]}, seed {seed} | {' | '.join(cells)} |" in README
+        if said_first(model, task).startswith("'answer right' fails first"):
+            first.append(model)
+    assert sorted(first) == ["hf/alibi-0", "hf/alibi-1", "hf/alibi-2", "hf/none-0", "hf/none-1"]
