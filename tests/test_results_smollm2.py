@@ -65,3 +65,34 @@ def test_the_picture_is_that_of_the_published_numbers() -> None:
     for length in (2, 64):
         shares = (of[length] for (_, model), of in found.items() if "@" not in model)
         assert sum(shares) * ROWS == answered[f"length={length}"], TASK
+
+
+def test_what_is_said_of_rounded_keys_and_values() -> None:
+    """The table with four worked examples, and the pairs, are those of the replies in `kv.csv`."""
+    with (FILE.parent / "kv.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    page = (FILE.parent / "README.md").read_text(encoding="utf-8")
+    right: dict[str, dict[str, bool]] = {}
+    for row in rows:
+        is_right = row["finish_reason"] == "stop" and row["reply"].strip() == row["target"]
+        right.setdefault(row["model"], {})[row["id"]] = is_right
+    plain, rounded = right["hf/smollm2"], right["changed/kv=int4/hf/smollm2"]
+    for name, of in (("right, %", plain), ("right with keys and values of 4 bits, %", rounded)):
+        shares = [
+            100 * sum(of[row["id"]] for row in rows[:100] if row["length"] == length) // 20
+            for length in ("5", "8", "11", "14", "20")
+        ]
+        assert f"| {name} | {' | '.join(map(str, shares))} |" in page
+    pairs = Counter((plain[one], rounded[one]) for one in plain)
+    assert len(plain) == len(rounded) == 100
+    both, only, other = pairs[True, True], pairs[True, False], pairs[False, True]
+    said = "both are right in {}, only the model as it is in {}, only the rounded one in {}"
+    assert said.format(both, only, other) in page
+    begun = Counter(
+        row["model"]
+        for row in rows
+        if not right[row["model"]][row["id"]] and row["reply"].strip().startswith(row["target"])
+    )
+    beginning = "{} of the replies that are not right begin with the right symbol and go on with"
+    assert beginning.format(begun["hf/smollm2"]) in page
+    assert f"ones, {begun['changed/kv=int4/hf/smollm2']} with 4 bits" in page

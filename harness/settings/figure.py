@@ -15,6 +15,7 @@ CHARTS = {
     "lengths of answers that have them",
     "readings": "free text and forced choice of one model, and what a probe reads off its states",
     "probe": "each measure of a probe below the curve of its run",
+    "first": "what fails first as rows grow, of a run and a probe with the measure readout",
 }
 """Kind of a chart -> what it shows."""
 TABLE = "table"

@@ -153,6 +153,9 @@ def test_the_picture(lab: Lab) -> None:
     check_valid(spec)
     assert {row["colour"] for row in spec["datasets"]["inside"]} >= {RIGHT, READ, APART}
     assert "To which length each holds: answer right" in spec["usermeta"]["notes"][0]
+    assert charts("first", Path(run), Path(probe)) == {
+        title: one for title, one in found.items() if title.endswith("What fails first")
+    }
     page = lab.folder / "page.html"
     assert lab.bench("report", run, probe, "-o", page).code == 0
     assert "What fails first" in page.read_text(encoding="utf-8")

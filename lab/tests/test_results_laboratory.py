@@ -11,6 +11,8 @@ import pytest
 import yaml
 from markupsafe import Markup
 
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart_lab.probe.fails_first import FallingShare, first_to_fail
 from eyechart_lab.variants.choices import CHOICES
 from eyechart_lab.variants.results import page
 from eyechart_lab.variants.variant import Variant
@@ -213,3 +215,144 @@ def test_no_head_without_positions_prefers_itself_or_the_token_before() -> None:
             assert cell == f"{largest:.3f}"
             alike = dict(zip(("10", "20", "40", "160"), lines[-1][1:], strict=True))[length]
             assert encoding != "no positions" or largest <= 2.8 * float(alike)
+
+
+def failing() -> dict[tuple[str, str], dict[str, list[dict[str, str]]]]:
+    """Model and task -> share -> its lines, of `fails_first.csv`."""
+    found: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = {}
+    with (HERE / "fails_first.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            shares = found.setdefault((row["model"], row["task"]), {})
+            shares.setdefault(row["share"], []).append(row)
+    return found
+
+
+def held(line: dict[str, str]) -> FallingShare:
+    """A share with the lengths that a line of the file has."""
+    length, low, high = (
+        Bound(text[0] if text[0] in "<>" else "=", float(text.lstrip("<> ")))  # type: ignore[arg-type]
+        if text
+        else None
+        for text in (line["holds"], line["holds_low"], line["holds_high"])
+    )
+    assert low is not None
+    assert high is not None
+    unknown = int(line["unknown_from"]) if line["unknown_from"] else None
+    return FallingShare(line["share"], (), length, (low, high), unknown)
+
+
+def said_first(model: str, task: str) -> str:
+    """The sentence of what fails first, from the lengths of the file."""
+    return first_to_fail([held(lines[0]) for lines in failing()[model, task].values()])
+
+
+POINT = re.compile(
+    r"condition: (?P<share>[^;]+); length: (?P<length>\d+); mean: (?P<value>[^;]+); "
+    r'from: (?P<low>[^;]+); to: (?P<high>[^;]+); samples: (?P<n>\d+)"[^>]* '
+    r'fill="(?P<fill>[^"]+)"[^>]* stroke="(?P<stroke>[^"]+)"'
+)
+TITLE = re.compile(r">(hf/[a-z]+-\d), What fails first<")
+
+
+@pytest.mark.parametrize(
+    ("picture", "task", "models"),
+    [
+        ("fails_first_tiny.svg", "counting/density", ["tiny"]),
+        ("fails_first_density.svg", "counting/density", ["hf/none-0", "hf/rope-0"]),
+        (
+            "fails_first_majority.svg",
+            "bounded/majority",
+            ["hf/none-0", "hf/alibi-0", "hf/rope-0"],
+        ),
+    ],
+)
+def test_the_picture_of_what_fails_first_is_that_of_the_file(
+    picture: str, task: str, models: list[str]
+) -> None:
+    """Its points are the lines of the file, each filled and outlined in one colour; the page shows
+    it.
+    """
+    drawing = (HERE / picture).read_text(encoding="utf-8")
+    parts = TITLE.split(drawing)
+    bodies = dict(zip(parts[1::2], parts[2::2], strict=True)) or {models[0]: drawing}
+    assert list(bodies) == models
+    numbers = ("value", "low", "high")
+    for model, body in bodies.items():
+        points = [found.groupdict() for found in POINT.finditer(body)]
+        assert all(point["fill"] == point["stroke"] for point in points)
+        drawn = {
+            (point["share"], point["length"], point["n"]): [
+                f"{float(point[name]):.4g}" for name in numbers
+            ]
+            for point in points
+        }
+        assert drawn == {
+            (share, line["length"], line["n"]): [f"{float(line[name]):.4g}" for name in numbers]
+            for share, lines in failing()[model, task].items()
+            for line in lines
+        }
+    assert f"]({picture})" in README
+
+
+def test_the_sentence_of_what_fails_first_is_that_of_the_file() -> None:
+    """In the chapter, of the embedded model."""
+    chapter = (HERE.parents[1] / "docs" / "inside.md").read_text(encoding="utf-8")
+    assert said_first("tiny", "counting/density") in chapter
+    assert said_first("tiny", "counting/bernoulli").startswith("Not known which fails first")
+
+
+def test_the_table_of_order_and_distance_is_that_of_the_file() -> None:
+    """And so are the lengths that the text has of both models."""
+    page = README.partition("### In two models of the laboratory")[2]
+    lines = [line.strip("| ").split(" | ") for line in page.split("\n\n")[2].splitlines()]
+    with (HERE / "order.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = {"right, %": "accuracy", "ordered, %": "ordered", "rounding alone": "rounding"}
+    model = ""
+    for name, *cells in lines[2:]:
+        of, _, quantity = name.rpartition(": ")
+        model = {"RoPE": "hf/rope-0", "no positions": "hf/none-0"}.get(of, model)
+        column = columns.get(quantity, "distance")
+        known = {row["length"]: float(row[column]) for row in rows if row["model"] == model}
+        for length, cell in zip(lines[0][1:], cells, strict=True):
+            shown = known[length] if "%" not in quantity else 100 * known[length]
+            assert abs(shown - float(cell)) <= (0.5001 if "%" in quantity else 0.000501), cell
+    shares = failing()
+    for model in ("hf/rope-0", "hf/none-0"):
+        assert said_first(model, "counting/density").startswith("Not known which fails first")
+        order = shares[model, "counting/density"]["order kept"][0]
+        low, high = order["holds_low"], order["holds_high"]
+        assert f"tells rows apart to {order['holds']} ({low} to {high})" in page
+
+
+def test_the_table_of_what_fails_first_is_that_of_the_files() -> None:
+    """Of the models of the majority, with the shares at two lengths, and which of them are said to
+    fail first in their answers.
+    """
+    with (HERE / "readout_models.csv").open(newline="", encoding="utf-8") as file:
+        read = {
+            (row["model"], row["length"]): row
+            for row in csv.DictReader(file)
+            if row["task"] == "bounded/majority" and not row["layer"]
+        }
+    names = {"none": "no positions", "alibi": "ALiBi", "rope": "RoPE"}
+    first = []
+    for (model, task), shares in failing().items():
+        if task != "bounded/majority":
+            continue
+        cells = []
+        for name in ("answer right", "read at the end"):
+            line = shares[name][0]
+            ends = f" ({line['holds_low']} to {line['holds_high']})"
+            is_open = line["holds"] == line["holds_low"] == line["holds_high"]
+            cells.append(line["holds"] + ends * (not is_open))
+        right = {line["length"]: line["value"] for line in shares["answer right"]}
+        for length in ("40", "100"):
+            of_row = read[model, length]
+            values = (right[length], of_row["best_readable"], of_row["best_control"])
+            cells.append(", ".join(f"{100 * float(value):.0f}" for value in values))
+        variant, _, seed = model.removeprefix("hf/").partition("-")
+        assert f"| {names[variant]}, seed {seed} | {' | '.join(cells)} |" in README
+        if said_first(model, task).startswith("'answer right' fails first"):
+            first.append(model)
+    assert sorted(first) == ["hf/alibi-0", "hf/alibi-1", "hf/alibi-2", "hf/none-0", "hf/none-1"]

@@ -34,10 +34,10 @@ def figures(
     """The figures for a paper of this kind, as `bench figure` draws them: task, model and condition
     -> an Altair chart with its data in `datasets`, and in `usermeta` the notes for its caption.
 
-    `kind` is `accuracy`, `lengths`, `readings` or `probe`. `runs` are one or several; folders of
-    probes stand beside those of runs. `width` and `height` are in inches with all labels,
-    `font_size` in points. Effective lengths are at the threshold of the first `Run` among `runs`,
-    else at 85 %.
+    `kind` is `accuracy`, `lengths`, `readings`, `probe` or `first`. `runs` are one or several;
+    folders of probes stand beside those of runs. `width` and `height` are in inches with all
+    labels, `font_size` in points. Effective lengths are at the threshold of the first `Run` among
+    `runs`, else at 85 %.
 
     Raises:
         JournalError: a folder has no run, or it cannot be read.

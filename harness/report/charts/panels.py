@@ -46,6 +46,8 @@ class Figure:
     reading: str = ""
     """What the values are called beside the accuracy of free text and forced choices, where they
     are shares of answers too; else empty."""
+    is_first: bool = False
+    """Whether it shows what fails first."""
 
     @property
     def least(self) -> int:

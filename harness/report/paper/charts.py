@@ -210,7 +210,7 @@ def above_spec(
     for part, share in ((upper, _ABOVE), (lower, 1 - _ABOVE)):
         part.pop("$schema", None)
         part |= {"width": round(width, 1), "height": round(high * share, 1)}
-    scales = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    scales = dict.fromkeys(("color", "stroke", "shape", "strokeDash"), "independent")
     spec = {"vconcat": [upper, lower], "spacing": _GAP, "resolve": {"scale": scales}}
     shown = {name: _small(in_task_unit(rows)) for name, rows in below[1].items()}
     shown |= _curve_data(curves, ticks)

@@ -69,8 +69,8 @@ def check_kind(kind: str) -> None:
 def paper_figures(
     kind: str, sections: Sequence[Section], style: FigureStyle, draw_more: Sequence[DrawMore] = ()
 ) -> list[PaperFigure]:
-    """The figures of this kind about the runs of each task; `readings` and `probe` also
-    show what `draw_more` draws of them.
+    """The figures of this kind about the runs of each task; `readings`, `probe`
+    and `first` also show what `draw_more` draws of them.
 
     Raises:
         UsageError: there is no such kind, or nothing to draw of it.
@@ -97,6 +97,8 @@ _NOTHING: Mapping[str, str] = {
     f"make the second run with {named('reading', 'likelihood')}, and name both",
     "probe": "no probe of these runs is here, so there is nothing to draw; name its folder too, "
     "which 'bench probe' makes under 'probes'",
+    "first": "no probe of these runs has what can be read at the end, so there is nothing to draw; "
+    "'bench probe --measure readout' measures it, and its folder is named too",
 }
 
 _Found: TypeAlias = Iterator[tuple[str, Spec, Sequence[str]]]
@@ -276,20 +278,30 @@ def _series(section: Section, model: str, condition: Condition) -> Series:
 
 def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
     """Each measure below the curve of the run that it belongs to."""
+    return _below(section, style, [figure for draw in draw_more for figure in draw(section)])
+
+
+def _first(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
+    """What fails first, below the curve of its run."""
+    drawn = [figure for draw in draw_more for figure in draw(section)]
+    return _below(section, style, [figure for figure in drawn if figure.is_first])
+
+
+def _below(section: Section, style: FigureStyle, drawn: Sequence[Figure]) -> _Found:
+    """Figures of probes, each panel below the curve of its run."""
     curves = accuracy_figure(section)
     look = _look(curves)
     of_model = {(panel.model, panel.title): panel for panel in curves.panels}
-    for draw in draw_more:
-        for figure in draw(section):
-            for panel in figure.panels:
-                upper = of_model.get((panel.model, panel.title))
-                if upper is None or not upper.data["curve"]:
-                    continue
-                spec = above_spec(
-                    look, section.lengths, _apart(upper), (figure.spec, panel.data), style
-                )
-                name = ", ".join(filter(None, (panel.model, panel.title, figure.title)))
-                yield name, spec, [figure.note]
+    for figure in drawn:
+        for panel in figure.panels:
+            upper = of_model.get((panel.model, panel.title))
+            if upper is None or not upper.data["curve"]:
+                continue
+            spec = above_spec(
+                look, section.lengths, _apart(upper), (figure.spec, panel.data), style
+            )
+            name = ", ".join(filter(None, (panel.model, panel.title, figure.title)))
+            yield name, spec, [figure.note]
 
 
 _OF_KIND: Mapping[str, Callable[[Section, FigureStyle, Sequence[DrawMore]], _Found]] = {
@@ -297,6 +309,7 @@ _OF_KIND: Mapping[str, Callable[[Section, FigureStyle, Sequence[DrawMore]], _Fou
     "lengths": _lengths,
     "readings": _readings,
     "probe": _probe,
+    "first": _first,
 }
 
 

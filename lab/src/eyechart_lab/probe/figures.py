@@ -190,6 +190,7 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
             tuple(panels),
             _SHARES,
             note=note + " ".join(said),
+            is_first=True,
         )
 
 
