@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from eyechart_lab.probe.shown import rows_with
+from eyechart_lab.probe.shown_measures import rows_with
 
 import eyechart
 from eyechart_lab.probe.fails_first import falling_shares
