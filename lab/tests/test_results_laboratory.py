@@ -131,6 +131,8 @@ def test_the_authors_figures() -> None:
         ("stretch_more_majority", "yarn_2", "lead=least", "beyond_p", "0.048"),
         ("stretch_more_majority", "linear_2", "lead=least", "within_p", "0.04"),
         ("adaptive_majority", "adaptive", "lead=least", "beyond_p", "0.024"),
+        ("positions_selective", "alibi", "asked=last", "beyond_p", "0.029"),
+        ("positions_selective", "alibi", "asked=last", "p", "0.11"),
         ("stretch_ones", "linear_2", "separator=none", "within_p", "0.029"),
         ("positions", "randomised", "position=first", "p", "0.03"),
         ("positions", "none", "separator=none,strategy", "beyond_p", "0.015"),
