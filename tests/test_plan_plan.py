@@ -56,6 +56,7 @@ GOLDEN = {
     "separators/ones_314": "9ca22080e7f20ed0dc2d3a74c16c3e71bb24372d08b2ad334e993fc97ef90fd2",
     "separators/two_symbols": "63ef207ac6c425ce96ccf2870f5f43461e7afff3ddb08b288ea679f4bc9c913b",
     "spelling/letters_in_words": "15d8f3ddbc44d476e9f911fb706c90b5e0125d39c4ce21b74b88403b838a152e",
+    "strategies/copies": "9db5d4be5c168d4c0e2a0349919411f1ace49d7ec5e45829abe5fa03ee2a9175",
     "strategies/steps": "d88055093d97a218607637ddf6513d72de3bd1376e25a12acf1eb01b42915bc6",
     "turns/running_sum": "73c0ee11d3208f6740d1a98a2bf1e5b7a11e28e30ac31d18f6c18ea3ee203c3e",
     "vocabulary/numbers": "3662b33397b4dc541df3ee8e763baf70a82659ad50de8ab3e054e36d8b83da2e",

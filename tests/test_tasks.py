@@ -15,6 +15,7 @@ import pytest
 
 from eyechart.harness.face.options.study import study_runs
 from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.score.judge import judge
 from eyechart.harness.spec import Condition, Line
 from eyechart.harness.study.reading import find_study, read_study
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
@@ -352,3 +353,52 @@ def test_a_stretch_comes_again_and_goes_on_differently(
         inside += len(places)
     assert inside / 10_000 == pytest.approx(share, abs=0.08)  # by chance a stretch is longer
     assert differently > 10_000 * share / 16 * 0.8
+
+
+class TestStrategies:
+    """The example in a prompt is right, and its steps are as long as the strategy says."""
+
+    @staticmethod
+    def example(name: str, strategy: str, length: int) -> tuple[list[str], list[str]]:
+        """The symbols of the row of the example, and its steps."""
+        lines = shown(name, length, strategy=strategy).prompt.splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith("Row A: "))
+        row = lines[at].removeprefix("Row A: ").replace(",", " ").split()
+        return row, lines[at + 1].split()
+
+    @pytest.mark.parametrize("strategy", ["scratchpad", "padded"])
+    @pytest.mark.parametrize("length", [10, 160])
+    def test_a_step_has_the_symbol_and_a_number(self, strategy: str, length: int) -> None:
+        """The ones so far where they are counted, the symbols left where they are copied; padded,
+        with as many digits as the length has.
+        """
+        width = len(str(length)) if strategy == "padded" else 1
+        row, steps = self.example("strategies/steps", strategy, length)
+        ones = [row[: place + 1].count("1") for place in range(len(row))]
+        assert steps == [f"{one}:{so_far:0{width}}" for one, so_far in zip(row, ones, strict=True)]
+        row, steps = self.example("strategies/copies", strategy, length)
+        left = range(len(row) - 1, -1, -1)
+        assert steps == [f"{one}:{number:0{width}}" for one, number in zip(row, left, strict=True)]
+
+    @pytest.mark.parametrize("name", ["strategies/copies", "strategies/steps"])
+    def test_markup_has_the_place_before_the_symbol(self, name: str) -> None:
+        row, steps = self.example(name, "markup", 20)
+        assert steps == [f"<{place}>{one}" for place, one in enumerate(row, 1)]
+
+    def test_a_copy_behind_its_steps_is_right(self) -> None:
+        """Only the last line is the answer, and a copy that lacks a symbol is wrong."""
+        sample = shown("strategies/copies", 20)
+        row = str(sample.target).split()
+        steps = " ".join(f"<{place}>{one}" for place, one in enumerate(row, 1))
+        outcomes = [
+            judge(
+                text=f"{steps}\nFinal answer: {' '.join(copy)}",
+                finish_reason="stop",
+                refusal=None,
+                failure=None,
+                target=sample.target,
+                answer=opened("strategies/copies").spec.answer,
+            ).outcome
+            for copy in (row, row[1:])
+        ]
+        assert outcomes == ["correct", "incorrect"]

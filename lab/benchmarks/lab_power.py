@@ -7,21 +7,27 @@ variant differs from the reference by so many deviations, the others in nothing.
 is a published study: its seeds, steps and rows of a step, its comparisons with the reference, the
 smallest p that its seeds can give after the correction, and the shares of 4,000 simulated studies
 that find a difference of 1, 2 and 3 deviations: p at most 0.05 after Holm's correction (taken as
-Bonferroni's, which the smallest p gets).
+Bonferroni's, which the smallest p gets). The last columns say how much a deviation is, that of the
+seeds of the reference: in points of the share of longer rows, and as a factor of the length where
+that of each seed is known; the least and the largest of its conditions.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
+from pathlib import Path
+from statistics import stdev
 
 import numpy as np
 
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
+from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.reading import read_lab
+from eyechart_lab.variants.results.results import results_of
 from eyechart_lab.variants.results.seeds import smallest_p
 from lab.pages import HERE
 
@@ -45,9 +51,11 @@ def found(seeds: int, comparisons: int, difference: float, studies: int = STUDIE
 
 def table() -> Iterator[str]:
     """The lines of the table, shares in percent."""
-    head = ("study", "seeds", "steps", "rows", "comparisons", "smallest p")
-    yield f"| {' | '.join((*head, *(f'{one:g} found, %' for one in DIFFERENCES)))} |"
-    yield f"| --- |{' ---: |' * (len(head) - 1 + len(DIFFERENCES))}"
+    head: tuple[str, ...] = ("study", "seeds", "steps", "rows", "comparisons", "smallest p")
+    head += tuple(f"{one:g} found, %" for one in DIFFERENCES)
+    head += ("1 in points", "1 in length")
+    yield f"| {' | '.join(head)} |"
+    yield f"| --- |{' ---: |' * (len(head) - 1)}"
     for path in sorted(HERE.glob("*.yaml")):
         spec = read_lab(path).spec
         comparisons = len(spec.variants) - 1
@@ -55,7 +63,31 @@ def table() -> Iterator[str]:
         numbers = spec.seeds, f"{spec.training.steps:,}", spec.training.rows, comparisons
         shares = (found(spec.seeds, comparisons, one) for one in DIFFERENCES)
         cells = path.stem, *numbers, f"{smallest:.2g}", *(f"{100 * one:.0f}" for one in shares)
-        yield f"| {' | '.join(map(str, cells))} |"
+        yield f"| {' | '.join(map(str, (*cells, *deviations(path, spec.reference))))} |"
+
+
+def deviations(study: Path, reference: str) -> tuple[str, str]:
+    """How much one deviation between the seeds of the reference is: in points of the share of
+    longer rows, and as a factor of the length.
+    """
+    found = results_of(read_csv(study.with_suffix(".csv")), reference)
+    points, factors = [], []
+    for one in found:
+        if one.variant == reference and len(one.beyond) == len(one.seeds):
+            points.append(100 * stdev(share.value for share in one.beyond))
+        known = {seen.length.sign for seen in one.seen} == {"="} and not one.unknown
+        if one.variant == reference and known:
+            factors.append(math.exp(stdev(seen.log.value for seen in one.seen)))
+    return _range(points, ".0f"), _range(factors, ".2f")
+
+
+def _range(numbers: Sequence[float], form: str) -> str:
+    """The least and the largest of numbers: `2 to 12`, `2` where they are equal, `–` of none."""
+    return (
+        " to ".join(dict.fromkeys(f"{one(numbers):{form}}" for one in (min, max)))
+        if numbers
+        else "–"
+    )
 
 
 if __name__ == "__main__":

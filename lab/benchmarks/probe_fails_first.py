@@ -15,11 +15,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from eyechart_lab.probe.shown_measures import rows_with
-
 import eyechart
 from eyechart_lab.probe.fails_first import falling_shares
 from eyechart_lab.probe.readout import READOUT
+from eyechart_lab.probe.shown_measures import rows_with
 from eyechart_lab.probe.table import probe_rows
 
 COLUMNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,10 @@ from markupsafe import Markup
 
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart_lab.probe.fails_first import FallingShare, first_to_fail
+from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.choices import CHOICES
 from eyechart_lab.variants.results import page
+from eyechart_lab.variants.results.results import p_text, results_of
 from eyechart_lab.variants.variant import Variant
 from lab.pages import CHAPTER, HERE, chapter, pages, written
 
@@ -63,31 +65,32 @@ def test_the_table_of_bases() -> None:
 
 
 MAJORITY = ("depth", "stretch", "attention", "base_sweep", "seq_vcr")
+LATER = ("stretch_more", "adaptive", "pause")
 
 
-def of_the_majority() -> Iterator[str]:
-    """The rows of the table of the studies of the majority, from their tables of variants."""
-    for study in MAJORITY:
+def of_the_majority(studies: Sequence[str]) -> Iterator[str]:
+    """The rows of a table of studies of the majority, from their tables of variants."""
+    for study in studies:
         for row in variants(f"{study}_majority"):
             shares = [f"{100 * float(row[name]):.0f}" for name in ("within", "beyond")]
             ps = [
                 f"{float(row[name]):.2g}" if row[name] else "–"
                 for name in ("within_p", "p", "beyond_p")
             ]
-            low, high = (
-                f"{float(row[f'effective_length_ci_{end}']):.0f}" for end in ("low", "high")
-            )
+            ends = [row[f"effective_length_ci_{end}"] for end in ("low", "high")]
+            span = f" ({' to '.join(f'{float(one):.0f}' for one in ends)})" if all(ends) else ""
             less = "less than " * (row["effective_length_bound"] == "<")
-            right = f"{less}{float(row['effective_length']):.0f} ({low} to {high})"
+            right = f"{less}{float(row['effective_length']):.0f}{span}"
             yield (
                 f"| `{study}` | `{row['variant']}` | {shares[0]} | {ps[0]} | {right} | {ps[1]} "
                 f"| {shares[1]} | {ps[2]} |"
             )
 
 
-def test_the_table_of_the_majority() -> None:
+@pytest.mark.parametrize("studies", [MAJORITY, LATER])
+def test_the_table_of_the_majority(studies: Sequence[str]) -> None:
     """Lengths, shares and p of the text are those of the tables of variants."""
-    assert "\n".join(of_the_majority()) in README
+    assert "\n".join(of_the_majority(studies)) in README
 
 
 def test_no_length_is_claimed_where_the_answers_end() -> None:
@@ -97,7 +100,7 @@ def test_no_length_is_claimed_where_the_answers_end() -> None:
     claimed = [row for row in rows if row["effective_length"]]
     assert all(float(row["effective_length"]) <= int(row["answers_to"]) for row in claimed)
     assert {row["answers_to"] for row in rows if row["task"] == "counting/ones"} == {
-        *("20", "32", "40")
+        *("6", "20", "32", "40")
     }
 
 
@@ -126,6 +129,13 @@ def test_the_authors_figures() -> None:
         ("attention_majority", "differential", "lead=least", "beyond_p", "0.98"),
         ("base_sweep_majority", "base_1", "lead=least", "within_p", "0.024"),
         ("base_sweep_majority", "base_100", "lead=least", "p", "0.67"),
+        ("stretch_more_majority", "dual_chunk", "lead=least", "p", "0.04"),
+        ("stretch_more_majority", "yarn_2", "lead=least", "beyond_p", "0.048"),
+        ("stretch_more_majority", "linear_2", "lead=least", "within_p", "0.04"),
+        ("adaptive_majority", "adaptive", "lead=least", "beyond_p", "0.024"),
+        ("positions_selective", "alibi", "asked=last", "beyond_p", "0.029"),
+        ("positions_selective", "alibi", "asked=last", "p", "0.11"),
+        ("stretch_ones", "linear_2", "separator=none", "within_p", "0.029"),
         ("positions", "randomised", "position=first", "p", "0.03"),
         ("positions", "none", "separator=none,strategy", "beyond_p", "0.015"),
         ("positions", "sinusoidal", "separator=none,strategy", "beyond_p", "0.019"),
@@ -153,6 +163,32 @@ def test_what_is_said_of_a_difference(
     ]
     assert f"{float(rows[-1][column]):.2g}" == p
     assert f"p = {p}" in README
+
+
+@pytest.mark.parametrize(
+    ("task", "condition", "what", "p"),
+    [
+        ("counting/bernoulli", "separator=none", "by_beyond", "0.0022"),
+        ("counting/ones", "separator=none", "by_within", "0.0022"),
+        ("copying/first_last", "position=last", "by_length", "0.039"),
+        ("copying/first_last", "position=first", "by_length", "0.063"),
+        ("copying/first_last", "position=first", "by_beyond", "0.63"),
+        ("copying/first_last", "position=last", "by_beyond", "0.23"),
+    ],
+)
+def test_randomised_positions_against_the_encoding_that_they_randomise(
+    task: str, condition: str, what: str, p: str
+) -> None:
+    """The p of the two variants alone, with sinusoidal positions as the reference."""
+    two = ("sinusoidal", "randomised")
+    rows = [row for row in read_csv(HERE / "positions.csv") if row.variant in two]
+    (found,) = (
+        one
+        for one in results_of(rows, two[0])
+        if (one.variant, one.task) == (two[1], task) and one.condition.startswith(condition)
+    )
+    assert p_text(getattr(found, what).p) == p
+    assert f"p = {p}" in README.partition("**Randomised positions and")[2].partition("\n\n")[0]
 
 
 def test_every_study_has_its_rows() -> None:
