@@ -161,7 +161,7 @@ class TestSignals:
 SCRIPT = """\
 import asyncio, functools, os, threading, warnings
 import eyechart, slow
-from eyechart.harness.face import run_options
+from eyechart.harness.face.options import run_options
 from eyechart.providers import descriptors
 from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.base import Reply
