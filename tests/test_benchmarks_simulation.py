@@ -278,6 +278,17 @@ class TestMeasures:
             assert level({"": full}, THRESHOLD, "symbols") is None
         assert said[True] > said[False]
 
+    def test_a_steep_fall_is_not_called_near_the_threshold(self) -> None:
+        """The replies alone allow more lengths, with an accuracy of 97 % before it."""
+        fits = []
+        for run in range(6):
+            _, correct, lengths = draw(Setting("step", 0.0, 400), run)
+            curve_of = partial(adaptive.asked, correct, lengths)
+            (counts,) = adaptive.counts_at_the_end(curve_of, [Aim(full_samples=20)])
+            fits.append(fit(curve_of(counts), THRESHOLD))
+        assert all(one.is_chosen for one in fits)
+        assert sum(one.level_between() is not None for one in fits) <= 1
+
     def test_an_adaptive_run_ends_when_its_interval_is_as_narrow_as_asked(self) -> None:
         setting = Setting("slope 4", 0.0, adaptive.MOST_SAMPLES)
         truth, full = simulate(setting, 0)

@@ -48,6 +48,8 @@ WIDE = 1.0
 ALONE = 0.35
 """Octaves by which the likelihood alone may allow more than the quantiles of the crossing, before
 it is said, see `Fit.level_between`."""
+NEAR = 0.08
+"""How far from the threshold the share of right answers between those lengths may be."""
 OUTSIDE = 0.01
 """The margin can move an end of an interval out of the tested range, and a gap the lower end to the
 shortest length. The end is a bound (`<` or `>`) only if the crossing lies outside the range with at
@@ -222,18 +224,24 @@ class Fit:
 
     def level_between(self) -> Span | None:
         """The lengths between which the likelihood alone sees no fall, in a run whose answers chose
-        its samples; `None` where the interval says as much, or ends outside the lengths asked.
+        its samples; `None` where the interval says as much, or where the share of right answers
+        between them is not near the threshold.
 
         Such a run ends when by chance one end of a plateau looks much better, and its interval is
         that of this end.
         """
-        low, high = self.place(TAILS[0]), self.place(TAILS[1])
-        if not (self.is_chosen and math.isfinite(low) and math.isfinite(high)):
+        if not self.is_chosen:
             return None
+        low, high = self.place(TAILS[0]), self.place(TAILS[1])
         lowest, highest = self._places_kept[KEPT]
         if self._width(min(low, lowest), max(high, highest)) <= self.octaves_between() + ALONE:
             return None
         lowest, highest = self._places_kept[KEPT_OF_CHOSEN]
+        places = np.arange(self.bins.count)
+        between = (places > lowest) & (places < highest)
+        right, answered = self.correct[between].sum(), self.answered[between].sum()
+        if abs(right - self.required * answered) > NEAR * answered:
+            return None
         return self._span(self._ends(min(low, lowest), max(high, highest)))
 
     @cached_property
