@@ -293,6 +293,17 @@ class TestSentence:
             said,
         )
 
+    def test_answers_that_are_near_again_are_said(self, lab: Lab) -> None:
+        """A number rounded to tens is off by 16 % at 31, and by 1.5 % at 310."""
+
+        def rounded(request: Request) -> str:
+            number = int(right(request).rpartition(" ")[2])
+            return f"Final answer: {number if number < 25 else (number + 6) // 10 * 10}"
+
+        lengths = [10, 20, 31, 41, 51, 160, 310]
+        said = headline(run(lab, "a", rounded, lengths=lengths, samples=20))
+        assert re.search(r"within 5 % to \d+ \(.*\) and again beyond \d+,", said), said
+
     def test_the_default_is_the_headline(self, lab: Lab) -> None:
         """The longest of several is only the longest seen, and is compared with the others."""
         separators = ("none", "space", "comma")

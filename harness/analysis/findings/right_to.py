@@ -153,9 +153,11 @@ def _beside(
     of what says no more.
     """
     nearly = tells = ""
-    if near is not None and near.length is not None and near.length != exact.length:
+    if near is not None and near.length is not None and (near.dips or near.length != exact.length):
         nearly = words.near.format(share=f"{100 * within:g}")
         nearly += f" {reach_text(near.length, near.length_ci)}"
+        if near.dips:  # as where long answers are rounded: the same step is a smaller share of them
+            nearly += f" and again beyond {near.dips[-1][1]:,}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
         tells = f"{words.apart}{cue} {reach_text(apart.length, apart.length_ci, words.longest)}"

@@ -11,8 +11,7 @@ from __future__ import annotations
 import random
 import re
 from functools import cache
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING
 
 from eyechart import Task
 from eyechart.harness.spec import Condition
@@ -20,6 +19,9 @@ from eyechart.providers.tiny.chat import ROW_LETTERS
 from eyechart.providers.tiny.tokenizer import PIECE
 from eyechart_lab.variants import tokens
 from eyechart_lab.variants.embedded.examples import LATER, example_of, tasks
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _DRAWS = 200
 """Examples from which the words of one condition are collected."""
