@@ -31,7 +31,7 @@ ROWS = {
     for verb in re.findall(r"`([a-z -]+)`", verbs)
     if tuple(verb.removesuffix(" --dry-run").split()) in VERBS
 }
-"""Verb -> keys of its document; of verbs that are installed."""
+"""Verb -> keys of its JSON document, for the verbs that are installed."""
 
 
 def document(lab: Lab, *arguments: str | Path, code: int = 0) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class TestLoop:
         assert threads == [threading.current_thread().name, "eyechart"]
 
     def test_ctrl_c_while_the_thread_starts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The work, which has begun, is cancelled."""
+        """An interrupt in `Thread.start` cancels the work that the thread has begun."""
         said = []
 
         class Interrupted(threading.Thread):

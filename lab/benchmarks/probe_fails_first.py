@@ -1,4 +1,4 @@
-"""The published table of what fails first, from the folders of runs and of their probes.
+"""Makes the published table of what fails first. It reads the folders of runs and of their probes.
 
     python lab/benchmarks/probe_fails_first.py RESULTS… > results/laboratory/fails_first.csv
 

@@ -1,4 +1,5 @@
-"""The published table of answers, their order and the distance of states, from runs and probes.
+"""Makes a published table from runs and probes: to which length answers are right and in order, and
+to which length the states of n and n + 1 differ.
 
     python lab/benchmarks/probe_order.py RESULTS… > results/laboratory/order.csv
 

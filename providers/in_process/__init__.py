@@ -1,1 +1,1 @@
-"""What models in this process need: their files, the free memory, one thread, and batches."""
+"""Code for models that compute in this process: model files, free memory, one thread, batches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -49,7 +49,8 @@ ALONE = 0.35
 """Octaves by which the likelihood alone may allow more than the quantiles of the crossing, before
 it is said, see `Fit.level_between`."""
 NEAR = 0.08
-"""How far from the threshold the share of right answers between those lengths may be."""
+"""The same lengths are not said where the share of right answers between them differs more from the
+threshold."""
 OUTSIDE = 0.01
 """The margin can move an end of an interval out of the tested range, and a gap the lower end to the
 shortest length. The end is a bound (`<` or `>`) only if the crossing lies outside the range with at
@@ -219,7 +220,7 @@ class Fit:
         low, high = self.place(tails[0]), self.place(tails[1])
         if self.octaves_between(tails) <= WIDE:
             return low, high
-        lowest, highest = self._places_kept[KEPT]
+        lowest, highest = self._places_kept
         return min(low, lowest), max(high, highest)
 
     def level_between(self) -> Span | None:
@@ -233,10 +234,10 @@ class Fit:
         if not self.is_chosen:
             return None
         low, high = self.place(TAILS[0]), self.place(TAILS[1])
-        lowest, highest = self._places_kept[KEPT]
+        lowest, highest = self._places_kept
         if self._width(min(low, lowest), max(high, highest)) <= self.octaves_between() + ALONE:
             return None
-        lowest, highest = self._places_kept[KEPT_OF_CHOSEN]
+        lowest, highest = self._kept(KEPT_OF_CHOSEN)
         places = np.arange(self.bins.count)
         between = (places > lowest) & (places < highest)
         right, answered = self.correct[between].sum(), self.answered[between].sum()
@@ -245,10 +246,15 @@ class Fit:
         return self._span(self._ends(min(low, lowest), max(high, highest)))
 
     @cached_property
-    def _places_kept(self) -> Mapping[float, tuple[float, float]]:
-        """See `places_kept`, for `KEPT` and `KEPT_OF_CHOSEN`."""
-        counts = self.correct / self.dispersion, self.answered / self.dispersion
-        return {kept: places_kept(*counts, self.required, kept) for kept in (KEPT, KEPT_OF_CHOSEN)}
+    def _places_kept(self) -> tuple[float, float]:
+        """The places for `KEPT`."""
+        return self._kept(KEPT)
+
+    def _kept(self, most: float) -> tuple[float, float]:
+        """See `places_kept`."""
+        return places_kept(
+            self.correct / self.dispersion, self.answered / self.dispersion, self.required, most
+        )
 
     def _ends(self, lowest: float, highest: float) -> tuple[float, float]:
         """Octaves of both ends of an interval, from their places; infinite for an end that is a

@@ -1,1 +1,1 @@
-"""What the trained models of a study got: numbers, tables, sentences and a page."""
+"""The results of the models of a study: numbers, tables, sentences and a page."""
