@@ -42,6 +42,11 @@ def vendors(environ: Environment = os.environ) -> dict[str, Descriptor]:
     return {name: vendor(name, endpoint) for name, endpoint in _endpoints(environ).items()}
 
 
+def provider_names() -> list[str]:
+    """All but those of plugins; raises what `_endpoints` does."""
+    return [*BUILT_IN, *_endpoints(os.environ)]
+
+
 def _endpoints(environ: Environment) -> dict[str, Endpoint]:
     """The entries of both files of endpoints.
 

@@ -144,6 +144,7 @@ def _globals() -> dict[str, Any]:
     return dict(environment().globals)
 
 
+@cache
 def syntax_problem(template: str) -> TemplateProblem | None:
     """Why the template does not compile; `None` if it does."""
     env = environment()

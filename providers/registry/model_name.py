@@ -14,7 +14,12 @@ from eyechart.providers.catalog.endpoints import DEFAULT, LOCAL, address_problem
 from eyechart.providers.catalog.spelling import meant, vendor_of
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import Descriptor, Destination
-from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descriptor, vendors
+from eyechart.providers.descriptors import (
+    BUILT_IN,
+    descriptor_of,
+    plugin_descriptor,
+    provider_names,
+)
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import plugins
 from eyechart.providers.plugins.plugins import INSIDES, PROVIDERS, Plugin
@@ -103,7 +108,7 @@ def parse_model(
     """
     if holds_key(given):
         raise SetupError(f"{named('model')} {A_KEY}")
-    own = vendors()[DEFAULT].base_url
+    own = descriptor_of(DEFAULT).base_url
     elsewhere = any(redact_address(url).rstrip("/") != own for url in base_urls)
     name = _parse(given.strip(), has_server=elsewhere)
     read = name.descriptor.model_args
@@ -123,11 +128,11 @@ def address_in_environment(given: str, model_args: Sequence[str] = ()) -> tuple[
     Raises:
         SetupError: the variable has no address.
     """
-    known = vendors()
+    vendor = descriptor_of(DEFAULT)
     try:
         descriptor = parse_model(given, model_args).descriptor
     except SetupError:
-        descriptor = known[DEFAULT]
+        descriptor = vendor
     variable, url = descriptor.moved(os.environ)
     if variable and (problem := address_problem(url)):
         raise SetupError(f"{variable} {redact_address(url)!r} {problem}")
@@ -143,7 +148,7 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
     if (read := _built_in(given)) is not None:
         return read
     provider, slash, model = given.partition("/")
-    known = [*BUILT_IN, *vendors()]
+    known = provider_names()
     bare = [name for name, one in BUILT_IN.items() if one.bare and re.fullmatch(one.bare, given)]
     if bare and provider not in known:
         return _labelled(ModelName(bare[0], given))
@@ -191,8 +196,9 @@ def _built_in(given: str) -> ModelName | None:
 def owner_of(called: str) -> str:
     """The owner of a name: `provider 'openai'`, or `model of openai`; empty if it is free."""
     provider, slash, _ = called.partition("/")
-    known = {*BUILT_IN, *vendors()}
-    if provider in known or any(plugins.find(one, provider) for one in (INSIDES, PROVIDERS)):
+    if provider in provider_names() or any(
+        plugins.find(one, provider) for one in (INSIDES, PROVIDERS)
+    ):
         return f"the provider {provider!r}"
     vendor = None if slash else vendor_of(called)
     return "" if vendor is None else f"a model of {vendor}"

@@ -221,14 +221,16 @@ class JudgedRun:
         """Hash of the prompts and targets of the cells, or of those at `places`; `None` where a
         sample has no record. The same samples give the same hash, whoever was asked.
         """
+        cells = self.manifest.cells
         first = self.samples[self.samples["draw"] == 1].sort_values(["cell", "index"])
+        data = first[list(_IN_FINGERPRINT)].to_numpy(np.uint64).astype("<u8")
+        ends = np.searchsorted(first["cell"].to_numpy(), range(len(cells) + 1))
         found = []
-        for place in range(len(self.manifest.cells)) if places is None else places:
-            cell, rows = self.manifest.cells[place], first[first["cell"] == place]
+        for place in range(len(cells)) if places is None else places:
+            cell, rows = cells[place], data[ends[place] : ends[place + 1]]
             if len(rows) < cell.samples:
                 return None
-            data = rows[list(_IN_FINGERPRINT)].to_numpy(np.uint64).astype("<u8").tobytes()
-            found.append((cell.condition.label, *astuple(cell.line), data))
+            found.append((cell.condition.label, *astuple(cell.line), rows.tobytes()))
         return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]
 
     @cached_property
