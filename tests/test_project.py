@@ -16,6 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.test_imports import statements
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -142,7 +144,7 @@ def test_every_import_is_declared() -> None:
 def _imported(path: Path) -> set[str]:
     """Top-level names of the packages that a file imports, ours and Python's own left out."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +39,7 @@ def _loads(text: bytes | str) -> Any:
         if "infinity" not in error.msg:  # the message for integers beyond 10^308
             raise
     else:
-        if not _may_be_rounded(read):
+        if not _long_number_in(text) or not _may_be_rounded(read):
             return read
     return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
 
@@ -53,6 +54,12 @@ def _finite(digits: str) -> float:
     return number
 
 
+def _long_number_in(text: bytes | str) -> bool:
+    """Whether `text` has as many digits in a row as an integer of more than 64 bits."""
+    found = _DIGITS.search(text) if isinstance(text, str) else _DIGITS_IN_BYTES.search(text)
+    return found is not None
+
+
 def _may_be_rounded(read: Any) -> bool:
     """Whether a float in `read` may be a rounded integer of more than 64 bits."""
     if isinstance(read, float):
@@ -63,6 +70,7 @@ def _may_be_rounded(read: Any) -> bool:
 
 
 _FIRST_ROUNDED = 2.0**63
+_DIGITS, _DIGITS_IN_BYTES = re.compile(r"[0-9]{19}"), re.compile(rb"[0-9]{19}")
 
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:

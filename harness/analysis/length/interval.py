@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Literal, TypeAlias
 
@@ -35,6 +35,7 @@ def wilson(successes: float, n: float) -> tuple[float, float] | None:
     return low, high
 
 
+@lru_cache(maxsize=4096)
 def at_most(successes: int, n: int, share: float) -> float:
     """Probability of `successes` or fewer in `n` independent trials with probability `share`."""
     if successes >= n or share <= 0:
