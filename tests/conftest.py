@@ -505,17 +505,20 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One real vLLM for all tests that join one; TESTS_VLLM_URL names one that runs already.
+    """One real vLLM for all tests that join one, of all workers; TESTS_VLLM_URL names one that runs
+    already. It answers several tests at a time, so its counters say nothing about one of them.
 
     On CPUs a cache block has 128 tokens unless told otherwise, more than most rows have.
     """
-    from tests.real_server import WINDOW, Server, serving
+    from tests.real_server import WINDOW, Server, shared
 
     if running := os.environ.get("TESTS_VLLM_URL"):
         yield Server(running.removesuffix("/").removesuffix("/v1"))
         return
-    folder = tmp_path_factory.mktemp("server")
-    with serving(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "server"
+    folder.mkdir(exist_ok=True)
+    with shared(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
         yield one
 
 

@@ -10,9 +10,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.conftest import Done, records
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "providers" / "tiny" / "model"
 VLLM = Path(sys.executable).with_name("vllm")
-ENVIRONMENT = {
+USUAL = {
     **os.environ,
     "HF_HUB_OFFLINE": "1",
     "PYTHONPATH": str(ROOT),
@@ -35,6 +36,14 @@ ENVIRONMENT = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else all servers compute on the same core
     "VLLM_NO_USAGE_STATS": "1",
 }
+"""The environment of a server with vLLM's own processes: server, engine and worker."""
+ENVIRONMENT = {
+    **USUAL,
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine computes itself, without a worker
+}
+"""The environment of servers and commands. A worker takes eight seconds of a processor until it is
+there, and more than half of the time of every request, because it waits without a pause.
+"""
 UNCOMPILED = "--enforce-eager"
 """An argument of vLLM, which else compiles the model for a third of the time that it starts in.
 `test_real_batch.py` leaves it out.
@@ -122,6 +131,27 @@ def serving(folder: Path, *arguments: str, model: Path = MODEL) -> Iterator[Serv
         process.wait()
 
 
+@contextmanager
+def shared(folder: Path, *arguments: str) -> Iterator[Server]:
+    """The server of all workers of pytest that name the same folder: the first one starts it, and
+    ends it once no other one uses it. A worker that comes after that starts one again.
+    """
+    address = folder / "address"
+    with (folder / "starting").open("w") as starting, (folder / "using").open("w") as using:
+        flock(starting, LOCK_EX)
+        flock(using, LOCK_SH)
+        if address.exists():
+            flock(starting, LOCK_UN)
+            yield Server(address.read_text())
+            return
+        with serving(folder, *arguments) as ours:
+            address.write_text(ours.address)
+            flock(starting, LOCK_UN)
+            yield ours
+            flock(using, LOCK_EX)
+            address.unlink()
+
+
 def at_work(folder: Path) -> dict[int, str]:
     """Id and command line of processes whose working folder is `folder`, in whatever group.
 
@@ -182,11 +212,13 @@ def assert_same(expected: Answers, got: Answers) -> None:
     assert not differing, "\n".join([share, *differing])
 
 
-def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def start(
+    out: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT
+) -> subprocess.Popen[bytes]:
     """`bench run` with `out` as its working folder, where all that it starts works too."""
     return subprocess.Popen(
         [sys.executable, "-m", "eyechart.harness", "run", *arguments, "--out", str(out)],
-        env=ENVIRONMENT,
+        env=environment,
         cwd=out,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -201,9 +233,9 @@ def end(process: subprocess.Popen[bytes]) -> Done:
     return done
 
 
-def bench(out: Path, *arguments: str) -> Done:
+def bench(out: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT) -> Done:
     """`bench run` from start to end, which must be a good one."""
-    done = end(start(out, *arguments))
+    done = end(start(out, *arguments, environment=environment))
     assert done.code == 0, done
     return done
 

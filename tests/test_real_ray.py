@@ -136,10 +136,15 @@ def test_a_cluster_of_our_own_is_for_this_command_alone(
     writes no token into the home folder.
     """
     monkeypatch.setitem(ENVIRONMENT, "HOME", str(tmp_path))
-    process = start(tmp_path, *ASKED[:-1], "2000", *TINY, *RAY)
+    computing: set[int] = set()
+    process = start(tmp_path, *ASKED, *TINY, *RAY)
     try:
         wait(lambda: lines(tmp_path) > 200, process)
         found, processes = listening(process.pid), family(process.pid)
+        computing = processes.keys() & set(map_workers())
+        for pid in computing:  # so the job does not end before the intruder comes
+            os.kill(pid, signal.SIGSTOP)
+        assert lines(tmp_path) < 3200
         port = re.search(r"--gcs-address=127\.0\.0\.1:(\d+)", " ".join(processes.values()))
         assert port is not None
         intruder = subprocess.run(
@@ -150,6 +155,8 @@ def test_a_cluster_of_our_own_is_for_this_command_alone(
             check=False,
         )
     finally:
+        for pid in computing:
+            os.kill(pid, signal.SIGCONT)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     assert found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.real_server import (
     MODEL,
     ROOT,
     UNCOMPILED,
+    USUAL,
     VLLM,
     WINDOW,
     Answers,
@@ -126,15 +127,25 @@ class TestSameAnswers:
             assert all(value <= 0 for _, value in record["logprobs"])
 
 
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with another window and chat template, which only the tests of this file ask."""
+    folder = tmp_path_factory.mktemp("other")
+    template = orjson.loads((MODEL / "tokenizer_config.json").read_bytes())["chat_template"]
+    file = folder / "template.jinja"
+    file.write_text(template.replace("'<user>' +", "'<user>1' +"))
+    changes = ("--max-model-len", str(WINDOW // 2), "--chat-template", str(file))
+    with serving(folder, *changes, "--block-size", "32") as server:
+        yield server
+
+
 class TestServer:
     """What a run has from its server."""
 
-    def test_nested_rows_are_found_in_the_prefix_cache(
-        self, server: Server, tmp_path: Path
-    ) -> None:
+    def test_nested_rows_are_found_in_the_prefix_cache(self, other: Server, tmp_path: Path) -> None:
         """More than half of the tokens of nested rows need no computing."""
         names = ("prefix_cache_queries_total", "prefix_cache_hits_total")
-        before = [server.counter(name) for name in names]
+        before = [other.counter(name) for name in names]
         asked = ("--task", "counting/bernoulli", "--axis", "separator=none", "--seed", "5")
         rows = (
             "--exact",
@@ -145,10 +156,8 @@ class TestServer:
             "--max-connections",
             "2",
         )
-        bench(tmp_path, *asked, *rows, "--model", "vllm/tiny", "--base-url", server.base_url)
-        queries, hits = (
-            server.counter(name) - was for name, was in zip(names, before, strict=True)
-        )
+        bench(tmp_path, *asked, *rows, "--model", "vllm/tiny", "--base-url", other.base_url)
+        queries, hits = (other.counter(name) - was for name, was in zip(names, before, strict=True))
         assert queries >= sum(record["prompt_tokens"] for record in records(the_run(tmp_path)))
         assert hits > 0.5 * queries
 
@@ -175,13 +184,12 @@ class TestServer:
         assert facts["max_model_len"] == WINDOW
         assert facts["version"] == orjson.loads(server.get("/version"))["version"]
 
-    def test_another_server_does_not_continue_a_run(self, server: Server, tmp_path: Path) -> None:
+    def test_another_server_does_not_continue_a_run(
+        self, server: Server, other: Server, tmp_path: Path
+    ) -> None:
         """A run of one window and chat template is not mixed with answers of another, whose facts
         say both.
         """
-        template = orjson.loads((MODEL / "tokenizer_config.json").read_bytes())["chat_template"]
-        file = tmp_path / "template.jinja"
-        file.write_text(template.replace("'<user>' +", "'<user>1' +"))
         task = ("--task", "counting/bernoulli", "--axis", "separator=none")
         asked = (*task, "--exact", "--lengths", "5", "--samples", "2")
         joining = ("--model", "vllm/tiny", "--base-url")
@@ -190,11 +198,9 @@ class TestServer:
         elsewhere.mkdir()
         bench(one, *asked, *joining, server.base_url)
         before = answers(one)
-        changes = ("--max-model-len", "512", "--chat-template", str(file))
-        with serving(tmp_path, *changes) as other:
-            more = (*asked[:-1], "4")  # a complete run asks nobody
-            done = end(start(one, *more, *joining, other.base_url))
-            bench(elsewhere, *asked, *joining, other.base_url)
+        more = (*asked[:-1], "4")  # a complete run asks nobody
+        done = end(start(one, *more, *joining, other.base_url))
+        bench(elsewhere, *asked, *joining, other.base_url)
         ours, theirs = (
             orjson.loads((the_run(out) / MANIFEST).read_bytes())["server"]
             for out in (one, elsewhere)
@@ -273,7 +279,7 @@ class TestManagedServer:
 
     def interrupted(self, out: Path, victim: str, number: signal.Signals) -> Done:
         """What is left of a run of which `victim` gets a signal once some answers are there."""
-        process = start(out, *self.command)
+        process = start(out, *self.command, environment=USUAL)
         patiently(lambda: any(has_lines(folder / SAMPLES, 20) for folder in runs(out)), process)
         (served,) = children(out, process.pid)
         victims = {"bench": process.pid, "server": served, "engine": engines(out)[0]}
@@ -286,7 +292,9 @@ class TestManagedServer:
     def test_a_killed_server_ends_the_run_and_the_same_command_finishes_it(
         self, tmp_path: Path
     ) -> None:
-        """One line with the log's last words; what was answered stays; then all is answered."""
+        """One line with the log's last words; what was answered stays; then all is answered, now
+        with more connections at a time.
+        """
         done = self.interrupted(tmp_path, "server", signal.SIGKILL)
         said = done.err.splitlines()[-1]
         log = (the_run(tmp_path) / "server.log").read_text().splitlines()[-20:]
@@ -294,7 +302,7 @@ class TestManagedServer:
         assert said.startswith("bench: vllm serve ended with code -9; ")
         assert any(" ".join(line.split()) in said for line in log if line)
         kept = answers(tmp_path)
-        bench(tmp_path, *self.command)
+        bench(tmp_path, *self.command, "--max-connections", "64")
         finished = answers(tmp_path)
         assert len(finished) == len(records(the_run(tmp_path))) == self.size
         assert finished.items() >= kept.items()
@@ -312,7 +320,7 @@ class TestManagedServer:
 
     def test_a_server_that_still_starts_is_ended_too(self, tmp_path: Path) -> None:
         """Ctrl-C before the first answer: exit code 130, no process."""
-        process = start(tmp_path, *self.command)
+        process = start(tmp_path, *self.command, environment=USUAL)
         patiently(lambda: engines(tmp_path) != [], process)
         process.send_signal(signal.SIGINT)
         assert end(process).code == 130
