@@ -6,6 +6,7 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from eyechart.harness.face.asking.engine import Talk
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings
-from eyechart.providers.base import AuthError, BadRequestError, Request
+from eyechart.providers import descriptors
+from eyechart.providers.base import Api, AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
 from tests.test_analysis_family import right_to
+from tests.test_likelihood import sees
 
 
 class Pair:
@@ -296,6 +299,29 @@ def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
     limits = Limits(max_connections=7)
     settings = AskedRun(pair.folders[0], limits, judging, print)._options.given
     assert settings.kept == manifest.given | {"max_connections": 7}
+
+
+def test_a_setting_that_was_left_open_stays_open(pair: Pair) -> None:
+    """A temperature that was left open is none again, not the default."""
+    given = ("--temperature", "none", "--system", "", "--max-tokens", "auto")
+    pair.run("far", right_to(8), *LINES, *given)
+    pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20", *given)
+    done = pair.ask("--max-requests", "6")
+    assert done.code == 0, done.err
+    assert len(pair.asked["near"]) == 6
+
+
+def test_a_forced_choice_of_a_model_without_temperature_is_asked_again(lab: Lab) -> None:
+    """Its manifest says that no temperature was sent, and none can be given."""
+    model = lab.fake(sees)
+    chat: tuple[Api, ...] = ("chat",)
+    usual = descriptors.BUILT_IN["fake"]
+    able = replace(usual, likelihood=lambda _addresses: chat, takes_temperature=False)
+    lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", able)
+    assert lab.bench_run("--model", model, "--read", "likelihood").code == 0
+    assert read_manifest(lab.the_run()).settings["temperature"] is None
+    run = AskedRun(lab.the_run(), Limits(), JudgeSettings(tasks=str(lab.ones)), print)
+    assert run._options.settings.read == "likelihood"
 
 
 def test_a_run_of_batches_is_asked_one_by_one(pair: Pair) -> None:

@@ -158,6 +158,8 @@ class AskedRun:
         depth = len(folder_of(Path(), manifest).parts)
         asked = dict(manifest.settings)
         reading, effort = asked.pop("read", "reply"), asked.pop("effort", None)
+        if reading == "likelihood":
+            del asked["temperature"]  # nothing is drawn; `None` is of a model that takes none
         given = (
             asked
             | manifest.given
@@ -179,9 +181,7 @@ class AskedRun:
                 "at the price of that"
             )
             given |= {"tier": None}
-        return RunSettings.read(
-            **{name: value for name, value in given.items() if value or value == 0}
-        )
+        return RunSettings.read(**given)
 
 
 def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:
