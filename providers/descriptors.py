@@ -38,12 +38,20 @@ BUILT_IN: dict[str, Descriptor] = {
 
 
 def vendors(environ: Environment = os.environ) -> dict[str, Descriptor]:
-    """The providers of both files of endpoints; raises what `_endpoints` does."""
+    """Name -> provider, for each entry of both files of endpoints.
+
+    Raises:
+        SetupError: the user's file of endpoints has a mistake.
+    """
     return {name: vendor(name, endpoint) for name, endpoint in _endpoints(environ).items()}
 
 
 def provider_names() -> list[str]:
-    """All but those of plugins; raises what `_endpoints` does."""
+    """The names of all providers that are not plugins.
+
+    Raises:
+        SetupError: the user's file of endpoints has a mistake.
+    """
     return [*BUILT_IN, *_endpoints(os.environ)]
 
 

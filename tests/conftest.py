@@ -505,8 +505,9 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One real vLLM for all tests that join one, of all workers; TESTS_VLLM_URL names one that runs
-    already. It answers several tests at a time, so its counters say nothing about one of them.
+    """One real vLLM for all tests that ask a server which runs; pytest's workers share it.
+    TESTS_VLLM_URL names one that runs already. It answers several tests at the same time, so its
+    counters are not those of one test.
 
     On CPUs a cache block has 128 tokens unless told otherwise, more than most rows have.
     """

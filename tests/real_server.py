@@ -36,13 +36,14 @@ USUAL = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else all servers compute on the same core
     "VLLM_NO_USAGE_STATS": "1",
 }
-"""The environment of a server with vLLM's own processes: server, engine and worker."""
+"""The environment in which vLLM starts its usual processes: a server, and one that computes."""
 ENVIRONMENT = {
     **USUAL,
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine computes itself, without a worker
 }
-"""The environment of servers and commands. A worker takes eight seconds of a processor until it is
-there, and more than half of the time of every request, because it waits without a pause.
+"""The environment of most servers and commands. Starting a worker takes eight seconds of processor
+time. Later the worker takes more than half of the processor time of each request, because it waits
+in a loop.
 """
 UNCOMPILED = "--enforce-eager"
 """An argument of vLLM, which else compiles the model for a third of the time that it starts in.
@@ -133,8 +134,8 @@ def serving(folder: Path, *arguments: str, model: Path = MODEL) -> Iterator[Serv
 
 @contextmanager
 def shared(folder: Path, *arguments: str) -> Iterator[Server]:
-    """The server of all workers of pytest that name the same folder: the first one starts it, and
-    ends it once no other one uses it. A worker that comes after that starts one again.
+    """One server for all workers of pytest that name the same folder. The first worker starts it,
+    and ends it when no other worker uses it. A worker that comes later starts a new one.
     """
     address = folder / "address"
     with (folder / "starting").open("w") as starting, (folder / "using").open("w") as using:

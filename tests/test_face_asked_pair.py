@@ -302,7 +302,7 @@ def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
 
 
 def test_a_setting_that_was_left_open_stays_open(pair: Pair) -> None:
-    """A temperature that was left open is none again, not the default."""
+    """Runs that were asked without a temperature are asked again without one; the default is 0."""
     given = ("--temperature", "none", "--system", "", "--max-tokens", "auto")
     pair.run("far", right_to(8), *LINES, *given)
     pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20", *given)

@@ -87,7 +87,9 @@ def imports(path: Path) -> frozenset[str]:
 
 @cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
-    """All statements of a file, without the expressions in them, which are most of its nodes."""
+    """The module of a file and all its statements. Expressions are left out, since no import and
+    no class is one.
+    """
     found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     for node in found:
         for name in ("body", "orelse", "handlers", "finalbody", "cases"):

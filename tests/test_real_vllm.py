@@ -129,7 +129,7 @@ class TestSameAnswers:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with another window and chat template, which only the tests of this file ask."""
+    """A server with another window and another chat template. Only tests of this file ask it."""
     folder = tmp_path_factory.mktemp("other")
     template = orjson.loads((MODEL / "tokenizer_config.json").read_bytes())["chat_template"]
     file = folder / "template.jinja"
@@ -292,8 +292,8 @@ class TestManagedServer:
     def test_a_killed_server_ends_the_run_and_the_same_command_finishes_it(
         self, tmp_path: Path
     ) -> None:
-        """One line with the log's last words; what was answered stays; then all is answered, now
-        with more connections at a time.
+        """The run ends with one line, which quotes the end of the server's log; its answers stay.
+        The same command with more connections then asks the rest.
         """
         done = self.interrupted(tmp_path, "server", signal.SIGKILL)
         said = done.err.splitlines()[-1]

@@ -55,7 +55,7 @@ def _finite(digits: str) -> float:
 
 
 def _long_number_in(text: bytes | str) -> bool:
-    """Whether `text` has as many digits in a row as an integer of more than 64 bits."""
+    """Whether `text` has 19 digits in a row: every integer of more than 64 bits has at least 19."""
     found = _DIGITS.search(text) if isinstance(text, str) else _DIGITS_IN_BYTES.search(text)
     return found is not None
 

@@ -128,11 +128,10 @@ def address_in_environment(given: str, model_args: Sequence[str] = ()) -> tuple[
     Raises:
         SetupError: the variable has no address.
     """
-    vendor = descriptor_of(DEFAULT)
     try:
         descriptor = parse_model(given, model_args).descriptor
     except SetupError:
-        descriptor = vendor
+        descriptor = descriptor_of(DEFAULT)
     variable, url = descriptor.moved(os.environ)
     if variable and (problem := address_problem(url)):
         raise SetupError(f"{variable} {redact_address(url)!r} {problem}")

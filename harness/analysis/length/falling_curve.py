@@ -206,9 +206,9 @@ def _next(logs: Floats, steps: Floats) -> Floats:
     top = logs.max(axis=-1, keepdims=True)
     under = logs - top
     near = under > -_RANGE
-    if near.all():
-        return np.asarray(top + np.log(np.exp(under) @ steps))
     total: Floats = top + np.log(np.where(near, np.exp(under), 0.0) @ steps)
+    if near.all():
+        return total
     left = np.where(near, -np.inf, logs)
     while (top := left.max(axis=-1, keepdims=True)).max() > -np.inf:
         top = np.where(np.isfinite(top), top, 0.0)

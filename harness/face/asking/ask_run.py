@@ -159,7 +159,7 @@ class AskedRun:
         asked = dict(manifest.settings)
         reading, effort = asked.pop("read", "reply"), asked.pop("effort", None)
         if reading == "likelihood":
-            del asked["temperature"]  # nothing is drawn; `None` is of a model that takes none
+            del asked["temperature"]  # none can be given: a forced choice draws no reply
         given = (
             asked
             | manifest.given
