@@ -26,10 +26,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -253,30 +253,41 @@ class OracleAnswer:
     """Right replies of the turns before the last one, where their answers are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """Settings with which a provider opens its model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSettings:
+    """What affects a model's answers besides the prompt and the limit of tokens."""
 
-    model: str
-    """The model's name without the provider's."""
-    provider: str = ""
-    """The provider's name, for one that has several."""
     temperature: float | None = 0.0
     """Temperature of all requests, `None` if none is sent; a model that does not support it is
     refused at once."""
-    base_urls: tuple[str, ...] = ()
-    """The user's addresses of the model, instead of the provider's own; several are replicas."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further headers of each request; never stored."""
-    api: Api = "chat"
+    api: Api | None = "chat"
+    """`None` for recorded replies, of which it is not known."""
     system: str | None = None
     """A system prompt; only for `api` chat."""
     effort: str | None = None
     """The reasoning effort to ask for; `None` leaves it to the catalog. Only for `api` chat."""
     thinking: str | None = None
     """`on`, `off`, or the most tokens of thinking, as digits; `None` leaves it to the model."""
-    params: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of each request's body, as they are sent."""
+
+    def shared(self) -> dict[str, Any]:
+        """The settings of this class by name, for another of its subclasses."""
+        return {one.name: getattr(self, one.name) for one in fields(AnswerSettings)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings(AnswerSettings):
+    """Settings with which a provider opens its model."""
+
+    model: str
+    """The model's name without the provider's."""
+    provider: str = ""
+    """The provider's name, for one that has several."""
+    base_urls: tuple[str, ...] = ()
+    """The user's addresses of the model, instead of the provider's own; several are replicas."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers of each request; never stored."""
     tier: str | None = None
     """The vendor's tier to ask for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False

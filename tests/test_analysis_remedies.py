@@ -10,6 +10,7 @@ from eyechart.harness.analysis.samples.remedies import ReplyRemedies, context_of
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.score.outcomes import Cause
+from eyechart.harness.spec import Settings
 from eyechart.providers.naming import in_python
 from tests.test_plan_estimate import planned
 from tests.test_run_room import record
@@ -33,13 +34,13 @@ def cut(tokens: int, asked: int, **fields: Any) -> Record:
 def said(
     cause: Cause,
     *records: Record,
-    settings: dict[str, object] | None = None,
+    settings: dict[str, Any] | None = None,
     window: int | None = None,
     context: str = "",
 ) -> str:
     """The remedy for one cause, as Python's messages spell it."""
     server = {} if window is None else {"max_model_len": window}
-    found = ReplyRemedies(MODEL, settings or {}, server, context).of([cause], records)
+    found = ReplyRemedies(MODEL, Settings(**settings or {}), server, context).of([cause], records)
     return in_python(" / ".join(found))
 
 

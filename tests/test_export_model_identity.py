@@ -8,6 +8,7 @@ import pytest
 
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.satellites.export.model_identity import ModelIdentity, identify
+from eyechart.harness.spec import Settings
 
 OPENAI = ["https://api.openai.com/v1/"]
 
@@ -20,7 +21,7 @@ def manifest(model: str, server: dict[str, Any] | None = None) -> Manifest:
         task_version=1,
         task_digest="",
         spec={},
-        settings={},
+        settings=Settings(),
         server=server or {},
         software={"eyechart": "0.1.0"},
     )

@@ -319,7 +319,7 @@ def test_a_forced_choice_of_a_model_without_temperature_is_asked_again(lab: Lab)
     able = replace(usual, likelihood=lambda _addresses: chat, takes_temperature=False)
     lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", able)
     assert lab.bench_run("--model", model, "--read", "likelihood").code == 0
-    assert read_manifest(lab.the_run()).settings["temperature"] is None
+    assert read_manifest(lab.the_run()).settings.temperature is None
     run = AskedRun(lab.the_run(), Limits(), JudgeSettings(tasks=str(lab.ones)), print)
     assert run._options.settings.read == "likelihood"
 

@@ -39,7 +39,7 @@ def test_what_is_given_is_what_is_asked() -> None:
         rpm=6.0,
         budget=2.5,
     )
-    assert read.settings == Settings(3, 0.0, 17, "completions", None)
+    assert read.settings == Settings(seed=3, max_tokens=17, api="completions")
     assert read.limits == RunLimits(max_connections=5, rpm=6.0)
     assert read.model.label == "openai/gpt-4o"
     assert read.model.prices is not None

@@ -36,7 +36,7 @@ LEAVES = (
 )
 """What all packages may import."""
 ARROWS = {
-    "harness.spec": ["harness.score", "harness.score.outcomes", "harness.settings"],
+    "harness.spec": ["harness.score", "harness.score.outcomes", "harness.settings", "providers"],
     "harness.errors": ["providers.naming"],
     "harness.settings": ["harness.errors", "providers", "providers.naming"],
     "harness.score": [],

@@ -51,6 +51,7 @@ CONDITION = Condition({"separator": "none"})
 LINE = Line.exact(3)
 KEY = CONDITION, LINE
 BAND = {"length": 3, "low": 3, "high": 3}
+ASKED = {"condition": dict(CONDITION), "line": BAND, "samples": 1}
 
 
 class FullDisk(io.FileIO):
@@ -760,8 +761,8 @@ class TestManifest:
 
     def manifest(self) -> Manifest:
         spec = TaskSpec.model_validate(parse(ONES).data)
-        settings = asdict(Settings())
-        return Manifest("m", "lab/ones", 1, spec.digest(), spec.model_dump(mode="json"), settings)
+        digest, fields = spec.digest(), spec.model_dump(mode="json")
+        return Manifest("m", "lab/ones", 1, digest, fields, Settings())
 
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         """With its lines and samples."""
@@ -846,27 +847,12 @@ class TestManifest:
             ("updated", "yesterday", "updated"),
             ("spec", {}, "spec.version"),
             ("surprise", 1, "surprise"),
-            (
-                "cells",
-                [{"condition": dict(CONDITION), **BAND, "length": 0, "samples": 1}],
-                "length",
-            ),
-            (
-                "cells",
-                [{"condition": dict(CONDITION), **BAND, "low": 4, "samples": 1}],
-                "cells.0: value error, 'length' is not between 'low' and 'high'",
-            ),
-            (
-                "cells",
-                [{"condition": dict(CONDITION), **BAND, "high": 2, "samples": 1}],
-                "cells.0: value error, 'length' is not between 'low' and 'high'",
-            ),
-            ("cells", [{"condition": {}, **BAND, "samples": 1}], "condition"),
-            (
-                "cells",
-                [{"condition": dict(CONDITION), **BAND, "samples": 1e20}],
-                "0",
-            ),
+            ("cells", [ASKED | {"line": BAND | {"length": 0}}], "cells.0.line"),
+            ("cells", [ASKED | {"line": BAND | {"length": "3"}}], "cells.0.line.length"),
+            ("cells", [ASKED | {"line": BAND | {"low": 4}}], "cells.0.line: 'length' is not"),
+            ("cells", [ASKED | {"line": BAND | {"high": 2}}], "cells.0.line: 'length' is not"),
+            ("cells", [ASKED | {"condition": {}}], "condition"),
+            ("cells", [ASKED | {"samples": 1e20}], "cells.0.samples"),
         ],
     )
     def test_a_field_of_the_wrong_type_is_named(

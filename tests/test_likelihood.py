@@ -64,7 +64,7 @@ def test_a_run_by_likelihood(lab: Lab, ask: Callable[..., str]) -> None:
     run = lab.the_run()
     assert run.parts[-3] == "model@likelihood"
     manifest = read_manifest(run)
-    assert (manifest.variant, manifest.settings["read"]) == ("likelihood", "likelihood")
+    assert (manifest.variant, manifest.settings.read) == ("likelihood", "likelihood")
     assert "Read by likelihood over" in done.out
     for record in records(run):
         right, other = record["options"][:2]

@@ -119,7 +119,7 @@ class TestInPython:
         manifest = read_manifest(ask(lab, lambda prompt: f"{ones(prompt)}").folder)
         assert manifest.server["repeatable"] is False
         assert "<function/lambda>" in manifest.commands[0]
-        assert manifest.settings["temperature"] is None
+        assert manifest.settings.temperature is None
 
     def test_other_code_of_the_same_name_is_refused(self, lab: Lab) -> None:
         """Also where all is answered; the same code goes on."""

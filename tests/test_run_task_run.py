@@ -412,14 +412,7 @@ class TestManifest:
         manifest = read_manifest(wanted.folder)
         assert (manifest.model, manifest.task) == ("scripted/test", "lab/ones")
         assert manifest.task_version == 1
-        assert manifest.settings == {
-            "seed": 3,
-            "temperature": 0.5,
-            "max_tokens": 40,
-            "api": "chat",
-            "system": None,
-            "effort": None,
-        }
+        assert manifest.settings == settings
         assert manifest.server == {"engine": "e", "window": 8}
         assert {"eyechart", "python"} <= set(manifest.software)
         assert manifest.commands == ["bench run 'a b'", "bench run --samples 9"]

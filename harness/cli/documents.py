@@ -67,7 +67,7 @@ def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
         "task": manifest.task,
         "task_version": manifest.task_version,
         "draws": run.draws,
-        "settings": manifest.settings,
+        "settings": manifest.settings.given(),
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,
         "missing": run.missing,

@@ -45,13 +45,13 @@ def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
 
 def _listed(folder: Path, warn: Warn) -> ListedRun:
     manifest = read_manifest(folder)
-    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    start = line_start(manifest.settings.seed, manifest.task)
     index = answered(folder, warn, (cell.line for cell in manifest.cells), start)
     return ListedRun(
         model=manifest.model,
         task=manifest.task,
         task_version=manifest.task_version,
-        settings=manifest.settings,
+        settings=manifest.settings.given(),
         recorded=manifest.recorded is not None,
         answered=sum(map(index.done_in, manifest.cells)),
         planned=sum(cell.samples * cell.draws for cell in manifest.cells),

@@ -172,7 +172,11 @@ def logged_run(run: JudgedRun) -> LoggedRun:
         "model": manifest.model,
         "task": manifest.task,
         "task_version": manifest.task_version,
-        **{name: _plain(value) for name, value in manifest.settings.items() if value is not None},
+        **{
+            name: _plain(value)
+            for name, value in manifest.settings.given().items()
+            if value is not None
+        },
     }
     digest = hashlib.sha256(f"{manifest.model}/{run.folder.name}/{manifest.task}".encode())
     return LoggedRun(

@@ -6,22 +6,40 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, TypeAlias
 from urllib.parse import quote
 
 import orjson
 from filelock import FileLock
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
 
-from eyechart.harness.errors import JournalError
+from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal import record
 from eyechart.harness.journal.files import open_regular, replace_file, writing
-from eyechart.harness.journal.manifest_fields import ManifestFields
 from eyechart.harness.journal.recorded import Recorded
-from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
+from eyechart.harness.spec import (
+    IN_FILE,
+    VARIANT,
+    Cell,
+    CellKey,
+    Condition,
+    Settings,
+    TaskSpec,
+    exact_json,
+)
+from eyechart.harness.spec.counted import PATTERN
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import masked_fields
@@ -33,29 +51,55 @@ _MOST_PROBLEM = 200
 """Characters of a message about a manifest, which may quote a value from it."""
 
 
+_MOST_NAME = 4096
+"""Characters of a name that folders are named after; no path is longer."""
+_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
+
+
+def _is_moment(text: str) -> str:
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
+_Moment: TypeAlias = Annotated[str, AfterValidator(_is_moment)]
+
+
+def _is_given(values: dict[str, Any]) -> dict[str, Any]:
+    for name in values:
+        if name not in SETTINGS or not SETTINGS[name].is_kept:
+            raise ValueError(f"{name!r} is no setting that a manifest keeps")
+    try:
+        return RunSettings.read(**values).kept
+    except UsageError as error:
+        raise ValueError(error.lines[0]) from None
+
+
 @dataclass(slots=True)
 class Manifest:
-    """What defines a run, and its plan; never contains a key."""
+    """What defines a run, and its plan; never contains a key. `manifest.json` has its fields."""
 
-    model: str
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
+
+    model: _Name
     """The model's name, and its variant where there is one."""
-    task: str
-    task_version: int
+    task: _Name
+    task_version: PositiveInt
     task_digest: str
     spec: dict[str, Any]
-    settings: dict[str, Any]
-    given: dict[str, Any] = field(default_factory=dict)
+    settings: Annotated[Settings, PlainSerializer(Settings.given)]
+    given: Annotated[dict[str, Any], AfterValidator(_is_given)] = field(default_factory=dict)
     """How the latest command asked, besides `settings`: see `RunSettings.kept`."""
     variant: str = ""
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""
     """`provider/model` as it was asked, if `model` is another name, of the user or of files."""
-    run: str = ""
+    run: Annotated[str, Field(pattern=r"^([0-9a-f]{8})?$")] = ""
     """Mark of the run, a hash of its model, task and settings, which its records have too: see
     `run_mark`. "" of a run without."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
-    kept: str = ""
+    kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     """Name of the kept file that the items came from, see `journal.kept`."""
     recorded: Recorded | None = None
     """Where recorded replies come from; `None` for a run that was asked."""
@@ -71,7 +115,7 @@ class Manifest:
     refused: list[str] = field(default_factory=list)
     """Parameters that replies were asked without, because the server does not take them."""
     software: dict[str, str] = field(default_factory=dict)
-    counted: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = field(default_factory=dict)
     """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
     model's tokenizer is not at hand."""
     cells: list[Cell] = field(default_factory=list)
@@ -82,8 +126,8 @@ class Manifest:
     judged run: those with a sample that was chosen by answers, see `Record.chosen`.
     """
     commands: list[str] = field(default_factory=list)
-    created: str = ""
-    updated: str = ""
+    created: _Moment = ""
+    updated: _Moment = ""
 
     @property
     def model_name(self) -> str:
@@ -116,6 +160,9 @@ class Manifest:
         self.adaptive = [one for one in conditions if one in others or one in waves]
 
 
+_MANIFEST_FILE = TypeAdapter(Manifest)
+
+
 def together(one: Cell, other: Cell) -> Cell:
     """The cell with the most samples and the most draws of two plans."""
     larger = max(one, other, key=lambda cell: cell.samples)
@@ -137,16 +184,16 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
 
-def run_mark(model: str, task_digest: str, settings: Mapping[str, Any]) -> str:
+def run_mark(model: str, task_digest: str, settings: Settings) -> str:
     """The mark that tells the records of a run from those of others, see `Manifest.run`."""
-    identity = orjson.dumps([model, task_digest, settings], option=orjson.OPT_SORT_KEYS)
+    identity = orjson.dumps([model, task_digest, settings.given()], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(identity).hexdigest()[:8]
 
 
 def folder_of(out: Path, manifest: Manifest) -> Path:
     """The folder under `out` of the run."""
     recorded = manifest.recorded is not None
-    settings = Settings() if recorded else Settings(**manifest.settings)
+    settings = Settings() if recorded else manifest.settings
     task = manifest.task, manifest.task_version, manifest.task_digest
     return _run_folder(out, manifest.model, task, settings)
 
@@ -217,7 +264,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        is_object = first["type"] == "model_type"  # pydantic names the class
+        is_object = first["type"] == "dataclass_type"
         what = "no JSON object" if is_object else first["msg"].lower()
         problem = f"{where}: {what}" if where else f"it is {what}"
     except ValueError as error:
@@ -243,31 +290,45 @@ def _unreadable(path: Path, problem: str, *, to_continue: bool) -> JournalError:
     return JournalError(f"{path} cannot be read ({short}); restore the file, or {instead}")
 
 
-def manifest_of(fields: object) -> Manifest:
+def manifest_of(fields: Any) -> Manifest:
     """The manifest of the fields of its file; raises `ValueError` if they are none or contradict
     each other.
     """
-    read = ManifestFields.model_validate(fields)
     try:
-        spec = TaskSpec.model_validate(read.spec)
+        manifest = _MANIFEST_FILE.validate_json(exact_json.dumps(fields))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    for name in Settings().given():
+        if name not in fields["settings"]:
+            raise ValueError(f"settings.{name}: field required")
+    if manifest.recorded is None and manifest.settings.api is None:
+        raise ValueError("settings: the api of an asked run is missing")
+    _check_plan(manifest)
+    return manifest
+
+
+def _check_plan(manifest: Manifest) -> None:
+    """Raises `ValueError` if the cells are not those of the task."""
+    try:
+        spec = manifest.task_spec()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(("spec", *map(str, first["loc"])))
         raise ValueError(f"{where}: {first['msg'].lower()}") from None
-    cells = [cell.cell() for cell in read.cells]
-    adaptive = [Condition(values) for values in read.adaptive]
-    for condition in (*(one.condition for one in cells), *adaptive):
+    cells = manifest.cells
+    for place, cell in enumerate(cells):
+        if not cell.line.low <= cell.length <= cell.line.high:
+            raise ValueError(f"cells.{place}.line: 'length' is not between 'low' and 'high'")
+    for condition in (*(one.condition for one in cells), *manifest.adaptive):
         if not spec.has_condition(condition):
             raise ValueError(f"cells: unknown condition {condition.label!r}")
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")
-    found = {name: getattr(read, name) for name in ManifestFields.model_fields}
-    recorded = None if read.recorded is None else read.recorded.recorded()
-    if recorded is None and read.settings.api is None:
-        raise ValueError("settings: the api of an asked run is missing")
-    typed: dict[str, Any] = {"cells": cells, "recorded": recorded}
-    typed["settings"] = read.settings.model_dump(exclude_unset=True)
-    return Manifest(**found | typed | {"adaptive": adaptive})
+
+
+def fields_of(manifest: Manifest) -> Mapping[str, Any]:
+    """The fields of the manifest's file."""
+    return masked_fields(_MANIFEST_FILE.dump_python(manifest), _MASKED)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -293,18 +354,5 @@ def _join(manifest: Manifest, other: Manifest) -> None:
 
 def _write(folder: Path, manifest: Manifest) -> None:
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
-    fields = asdict(manifest)
-    fields["adaptive"] = list(map(dict, manifest.adaptive))
-    fields["cells"] = [
-        {
-            "condition": dict(cell.condition),
-            "length": cell.line.length,
-            "low": cell.line.low,
-            "high": cell.line.high,
-            "samples": cell.samples,
-            "draws": cell.draws,
-        }
-        for cell in manifest.cells
-    ]
-    content = exact_json.dumps(masked_fields(fields, _MASKED), indent=True)
+    content = exact_json.dumps(fields_of(manifest), indent=True)
     replace_file(folder / MANIFEST, content + b"\n", durable=True)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from eyechart.harness.spec import IN_FILE
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
     """A file of replies that somebody else collected."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
+
     name: str
-    sha256: str
-    size: int
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
     """Its bytes."""
-    source: int
+    source: Annotated[int, Field(ge=0)]
     """Number of the file among those of the run, from 0. A file that has grown keeps its number."""
     by: str = ""
     """Who collected the replies; "" if that is not known."""
@@ -24,6 +31,8 @@ class RecordedFile:
 @dataclass(slots=True)
 class Recorded:
     """The files of a recorded run, in the order in which they were imported."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
 
     files: list[RecordedFile] = field(default_factory=list)
 

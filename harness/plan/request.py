@@ -22,7 +22,7 @@ def request_of(
     seed: int,
     choice: ForcedChoice | None = None,
     *,
-    api: Api,
+    api: Api | None,
 ) -> Request:
     """The request for a whole reply of at most this many tokens, or for the options of a choice."""
     continued = api == "completions" and choice is None

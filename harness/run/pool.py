@@ -37,7 +37,7 @@ async def ask_all(
     meter: UsageMeter | None = None,
     room: Room | None = None,
     choice: ForcedChoice | None = None,
-    api: Api = "chat",
+    api: Api | None = "chat",
     limits: RunLimits = RunLimits(),  # noqa: B008  frozen
     rates: RateLimiter | None = None,
     progress: Progress | None = None,
@@ -105,7 +105,7 @@ class WorkerPool:
     temperature: float | None
     seed: int
     choice: ForcedChoice | None = None
-    api: Api = "chat"
+    api: Api | None = "chat"
     sample_error: Exception | None = None
     """The error of a sample that could not be made."""
     reported: set[str] = field(default_factory=set)

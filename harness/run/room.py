@@ -7,7 +7,7 @@ grows in large steps; a reply that was cut off was paid for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from statistics import median
@@ -232,7 +232,7 @@ def earlier_records(request: RunRequest) -> Iterator[Record]:
 
 
 def _earlier_records(request: RunRequest) -> Iterator[Record]:
-    label, way = request.model.label, _way(request.settings.given())
+    label, way = request.model.label, _way(request.settings)
     for folder in dict.fromkeys([request.folder, *find_runs(request.out, label)]):
         try:
             manifest = None if folder == request.folder else read_manifest(folder)
@@ -242,8 +242,8 @@ def _earlier_records(request: RunRequest) -> Iterator[Record]:
             continue
 
 
-def _way(settings: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in settings.items() if name not in _OTHERWISE}
+def _way(settings: Settings) -> dict[str, object]:
+    return {name: value for name, value in settings.given().items() if name not in _OTHERWISE}
 
 
 def thinking_of(request: RunRequest, records: Iterable[Record], window: int | None) -> Thinking:

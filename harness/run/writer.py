@@ -384,7 +384,7 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"another {named('name')} or {named('out')}, or {turned_on('fresh')}"
             )
         check_names(folder, manifest, request.model.label, task.name)
-        identity = request.model.label, task.spec.digest(), request.settings.given()
+        identity = request.model.label, task.spec.digest(), request.settings
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
@@ -396,7 +396,7 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
                 f"restore the file or start over with {turned_on('fresh')}"
             )
-        digest, settings = task.spec.digest(), request.settings.given()
+        digest, settings = task.spec.digest(), request.settings
         manifest = Manifest(
             model=request.model.label,
             task=task.name,

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
-from pydantic import JsonValue
+from pydantic import ConfigDict, Field, PositiveInt
 
+from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.spec.answer import Target
@@ -31,6 +32,11 @@ from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
 from eyechart.harness.spec.task_file import taken_by as taken_by
 from eyechart.harness.spec.task_file import write_row as write_row
 from eyechart.harness.spec.turns import Turn, messages_of
+from eyechart.providers.base import AnswerSettings
+
+IN_FILE = ConfigDict(extra="forbid", strict=True)
+"""How pydantic reads a value of a run's file: without unknown fields and without conversion."""
+_Length: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LENGTH)]
 
 _TURN = 2**64
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -44,11 +50,13 @@ narrow."""
 class Line:
     """A line of the eye chart: samples whose lengths are spread evenly from `low` to `high`."""
 
-    length: int
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
+
+    length: _Length
     """The nominal length, by which tables name the line."""
-    low: int
+    low: _Length
     """The shortest length of a sample."""
-    high: int
+    high: _Length
     """The longest length of a sample."""
 
     @classmethod
@@ -129,26 +137,20 @@ _OPTION_TOKENS = 64
 ReadBy: TypeAlias = Literal["reply", "likelihood"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+_IDENTITY = ("seed", "temperature", "max_tokens", "api", "system", "effort")
+"""The settings that the identity of every run has, in the order in which they are hashed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(AnswerSettings):
     """What affects a model's answers besides the prompt; part of a run's identity."""
 
-    seed: int = 0
-    temperature: float | None = 0.0
-    """`None`: none is sent."""
-    max_tokens: int | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
+
+    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)] = 0
+    max_tokens: PositiveInt | None = None
     """Most tokens of a reply, with its thinking. `None` is `auto`: enough for the target and the
     strategy, and what thinking turns out to need."""
-    api: Literal["chat", "completions"] = "chat"
-    """Whether the prompt is sent as a user's message or as a text to continue."""
-    system: str | None = None
-    """The system prompt."""
-    effort: str | None = None
-    """How much a reasoning model thinks; `None` is the catalog's default, or else the vendor's."""
-    thinking: str | None = None
-    """`on`, `off` or the most tokens of thinking; `None` leaves it to the model."""
-    params: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Further fields of each request's body."""
     read: ReadBy = "reply"
     """How an answer is got: a reply is read, or the `likelihood` of the right answer is compared
     with those of others."""
@@ -161,16 +163,16 @@ class Settings:
         return _OPTION_TOKENS if self.read == "likelihood" else self.max_tokens
 
     def given(self) -> dict[str, Any]:
-        """The settings as the manifest and the identity of a run have them. Fields that are newer
-        than the first runs are only in it where they are set.
+        """The settings as the manifest and the identity of a run have them: those of `_IDENTITY`,
+        and the others where they are not the default, so that a new one leaves runs what they are.
         """
-        later = {
-            "thinking": self.thinking,
-            "params": dict(sorted(self.params.items())),
-            "read": "" if self.read == "reply" else self.read,
-        }
-        fields = {name: value for name, value in asdict(self).items() if name not in later}
-        return fields | {name: value for name, value in later.items() if value}
+        usual = Settings()
+        given = {name: getattr(self, name) for name in _IDENTITY}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in given and value != getattr(usual, one.name):
+                given[one.name] = dict(sorted(value.items())) if one.name == "params" else value
+        return given
 
 
 VARIANT = "@"
@@ -181,10 +183,12 @@ VARIANT = "@"
 class Cell:
     """The planned number of samples under one condition on one line."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = IN_FILE
+
     condition: Condition
     line: Line
-    samples: int
-    draws: int = 1
+    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
+    draws: Annotated[int, Field(ge=1, le=MAX_DRAWS)] = 1
     """How often each sample is asked."""
 
     @property

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
-from typing import final
+from typing import Any, final
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 EXAMPLES = "examples"
 """The axis that every task takes besides its own, see `spec.worked`."""
@@ -40,6 +43,15 @@ class Condition(Mapping[str, str]):
         if isinstance(other, Condition):
             return self._values == other._values
         return isinstance(other, dict) and self._values == other
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """In a file a condition is an object of axes and values."""
+        return core_schema.no_info_after_validator_function(
+            cls,
+            handler(dict[str, str]),
+            serialization=core_schema.plain_serializer_function_ser_schema(dict),
+        )
 
     def __repr__(self) -> str:
         return f"Condition({self._values!r})"

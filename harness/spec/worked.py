@@ -39,7 +39,7 @@ def answer_line(answer: Answer, target: object) -> str:
     return f"{answer.first_phrase} {target}"
 
 
-def answer_read(spec: TaskSpec, api: str) -> Answer:
+def answer_read(spec: TaskSpec, api: str | None) -> Answer:
     """The answer as it is read from replies. A text to continue that has worked examples, or that
     is compared with one that has them, ends with the answer phrase, so its answer stands first.
     """

@@ -55,7 +55,7 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
     return TinyProvider(
         folder,
         name,
-        api=settings.api,
+        api=settings.api or "chat",
         system=settings.system,
         notify=notify,
     )

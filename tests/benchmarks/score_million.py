@@ -12,7 +12,6 @@ import argparse
 import random
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from eyechart.harness.journal.manifest import Manifest, write_manifest
@@ -55,7 +54,7 @@ def write_run(folder: Path, planned: Plan) -> None:
             task_version=task.spec.version,
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
-            settings=asdict(Settings()),
+            settings=Settings(),
             cells=[
                 Cell(condition, line, size) for (condition, line), size in planned.sizes.items()
             ],

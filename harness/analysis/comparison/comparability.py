@@ -84,7 +84,7 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
             f"{problem}: the file of {left.task} changed between them and its version did not; "
             "run both with the same file"
         )
-    seeds = left.settings.get("seed"), right.settings.get("seed")
+    seeds = left.settings.seed, right.settings.seed
     asked = left.recorded is None and right.recorded is None
     if asked and seeds[0] != seeds[1]:
         raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
@@ -95,11 +95,12 @@ def names_of(runs: Sequence[JudgedRun]) -> list[str]:
     manifests = [run.manifest for run in runs]
     names = []
     for manifest in manifests:
-        same = [other.settings for other in manifests if other.model == manifest.model]
+        own = manifest.settings.given()
+        same = [one.settings.given() for one in manifests if one.model == manifest.model]
         differ = [
-            setting_text(key, manifest.settings.get(key))
+            setting_text(key, own.get(key))
             for key in dict.fromkeys(key for settings in same for key in settings)
-            if any(settings.get(key) != manifest.settings.get(key) for settings in same)
+            if any(settings.get(key) != own.get(key) for settings in same)
         ]
         names.append(f"{manifest.model} ({', '.join(differ)})" if differ else manifest.model)
     return [

@@ -155,7 +155,7 @@ def _settings(manifest: Manifest) -> str:
         return str(manifest.recorded)
     return " ".join(
         shlex.quote(f"{name}={'auto' if value is None else value}")
-        for name, value in manifest.settings.items()
+        for name, value in manifest.settings.given().items()
         if not (name in ("system", "effort") and value is None)
     )
 

@@ -119,7 +119,7 @@ class RemadePrompts:
 
     def item_of(self, run: JudgedRun, record: Record) -> Item | None:
         """The item, made again; `None` without the task, or if it is not one of the task's."""
-        task, seed = self.task, int(run.manifest.settings["seed"])
+        task, seed = self.task, run.manifest.settings.seed
         place = record.condition, record.length, record.index
         known = "" if task is None else sample_id(task, *place, seed)
         if task is None or id_of_draw(known, record.draw) != record.id:
@@ -133,7 +133,7 @@ class RemadePrompts:
         """The prompt of each detail, in order; `None` if another prompt was sent."""
         drawn: dict[int, Item] = {}
         drawn_index = -1
-        seed = int(run_details.run.manifest.settings["seed"])
+        seed = run_details.run.manifest.settings.seed
         for detail in run_details.details:
             if self.task is None or detail.record.prompt is not None:
                 yield detail.record.prompt

@@ -75,7 +75,7 @@ def grouped(run: JudgedRun, name: str) -> Groups:
 
 def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, Item | None]]:
     """Cell and item of each sample; no item if its prompt is not the one that was sent."""
-    seed = int(run.manifest.settings["seed"])
+    seed = run.manifest.settings.seed
     samples = run.samples
     columns = (samples[name].tolist() for name in ("cell", "index", "prompt"))
     for cell, index, prompt_hash in zip(*columns, strict=True):

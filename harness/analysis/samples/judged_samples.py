@@ -21,7 +21,7 @@ from eyechart.harness.analysis.samples.verdicts import Judge, counts_of
 from eyechart.harness.analysis.tables.diagnosis import collapsed
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest, together
-from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
+from eyechart.harness.journal.record import Record, Warn, chosen_records, read_records
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
@@ -149,7 +149,7 @@ def judged_samples(
     prices = model.prices
     answer, kind, repeated = spec.answer, spec.answer.kind, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
-    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    start = line_start(manifest.settings.seed, manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
     chosen: set[Condition] = set()
     beyond = dict[CellKey, Cell]()
@@ -160,7 +160,7 @@ def judged_samples(
     table = bytearray()
     answers: dict[int, int] = {}
     first_s, last_s = math.inf, -math.inf
-    is_read = is_chosen(manifest.settings)
+    is_read = manifest.settings.read == "likelihood"
     records = chosen_records(folder, warn) if is_read else read_records(folder, warn)
     for number, record in enumerate(records):
         if record is None:

@@ -16,7 +16,7 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.journal.thoughts import shows_thinking
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.outcomes import Cause
-from eyechart.harness.spec import Condition, TaskSpec
+from eyechart.harness.spec import Condition, Settings, TaskSpec
 from eyechart.providers.naming import named
 
 MOST_RECORDS = 200
@@ -44,8 +44,7 @@ class ReplyRemedies:
     """What helps replies of one model that were asked for with the same settings."""
 
     model: ResolvedModel
-    settings: Mapping[str, object]
-    """Those of the run, by name."""
+    settings: Settings
     server: Mapping[str, object]
     """Facts about the model's server."""
     context: str = ""
@@ -63,7 +62,7 @@ class ReplyRemedies:
             if records and 2 * sum(not (one.reply or "").strip() for one in records) > len(records):
                 return "look at the server and its settings: most of these replies have no text"
             parts = ["look at the replies ('bench samples --outcome unparsed')"]
-            if self.settings.get("api") != "completions":
+            if self.settings.api != "completions":
                 parts.append(f"a base model wants {named('api', 'completions')}")
             reading = named("reading", "likelihood")
             parts.append(f"{reading} needs no form, where the server gives probabilities")
@@ -84,7 +83,7 @@ class ReplyRemedies:
                 return f"raise the window of the server, {cuts}, or {self._shorter}"
             shorter = f"{self._shorter}, or use a larger window"
             fewer = f", or ask for fewer tokens with {named('max_tokens')}"
-            return shorter + (fewer if self.settings.get("max_tokens") else "")
+            return shorter + (fewer if self.settings.max_tokens else "")
         return ""
 
     @property
@@ -97,7 +96,7 @@ class ReplyRemedies:
     def _of_room(self, cut: Sequence[Record]) -> str:
         """The remedy for replies that were cut off."""
         parts = [self._more_room(cut)]
-        is_off = self.settings.get("thinking") == "off"
+        is_off = self.settings.thinking == "off"
         if not is_off and any(map(shows_thinking, cut)):
             parts.append(f"give less to think with {named('thinking')}")
         return ", or ".join(parts)

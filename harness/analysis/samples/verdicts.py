@@ -105,7 +105,7 @@ def counts_of(record: Record) -> tuple[int, int, int]:
     return chars, tokens, cached
 
 
-def judge_of_task(task: Task, seed: int, api: str) -> Judge:
+def judge_of_task(task: Task, seed: int, api: str | None) -> Judge:
     """The judge of replies that are asked now."""
     answer = answer_read(task.spec, api)
     again = first_line(task.spec.prompt)
@@ -118,17 +118,17 @@ def judge_of_run(
     """The judge of the run in `folder`; raises what `scorer_of` does."""
     spec = manifest.task_spec()
     scorer = scorer_of(folder, manifest, settings)
-    api = str(manifest.settings.get("api"))
+    api = manifest.settings.api
     judge = Judge(answer_read(spec, api), ends_of(spec, api), first_line(spec.prompt), scorer)
     if scorer is None:
         return judge
     with suppress(NoTaskError, UsageError, TaskFileError):
         task = task_of(folder, manifest, settings)
-        return replace(judge, item_of=_ItemsOf(task, int(manifest.settings["seed"])))
+        return replace(judge, item_of=_ItemsOf(task, manifest.settings.seed))
     return judge
 
 
-def ends_of(spec: TaskSpec, api: str) -> tuple[str, ...]:
+def ends_of(spec: TaskSpec, api: str | None) -> tuple[str, ...]:
     """Beginnings of lines that end a reply: of one that goes on with the text of its prompt."""
     if api != "completions" and spec.answer.read != FIRST:
         return ()

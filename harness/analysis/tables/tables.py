@@ -84,7 +84,7 @@ def effective_length_table(run: JudgedRun) -> pd.DataFrame:
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
                 "not_scored": sum(int(judged.cells[name].sum()) for name in NOT_SCORED),
-                "read": run.manifest.settings.get("read", "reply"),
+                "read": run.manifest.settings.read,
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_named(columns.READ[2:], judged.calibration),
                 **_named(columns.OVERALL, overall(judged)),

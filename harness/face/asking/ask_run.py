@@ -156,7 +156,7 @@ class AskedRun:
         """
         manifest, limits = run.manifest, self._limits
         depth = len(folder_of(Path(), manifest).parts)
-        asked = dict(manifest.settings)
+        asked = manifest.settings.given()
         reading, effort = asked.pop("read", "reply"), asked.pop("effort", None)
         if reading == "likelihood":
             del asked["temperature"]  # none can be given: a forced choice draws no reply

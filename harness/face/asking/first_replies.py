@@ -61,7 +61,7 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     replies = [record for record, _ in pairs if record.failure is None]
     server = read_manifest(request.folder).server or request.known_facts
     context = context_of(request.plan.task.spec, pairs[0][0].condition)
-    remedies = ReplyRemedies(request.model, request.settings.given(), server, context)
+    remedies = ReplyRemedies(request.model, request.settings, server, context)
     said = f"{first} answer that can be read: {said}"
     if {one.outcome for _, one in pairs} == {Outcome.OVERFLOW}:
         why = next(record.failure.message for record in records if record.failure is not None)

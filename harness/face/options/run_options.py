@@ -118,14 +118,9 @@ class RunOptions:
         given, settings = self.given, self.settings
         return ModelSettings(
             model=self.name.model,
-            temperature=settings.temperature,
+            **settings.shared(),
             base_urls=given.base_url,
             headers=read_headers(given.header),
-            api=settings.api,
-            system=settings.system,
-            effort=settings.effort,
-            thinking=settings.thinking,
-            params=settings.params,
             tier=given.request_tier,
             logprobs=given.logprobs is not None,
             top_logprobs=given.logprobs or 0,
@@ -199,7 +194,11 @@ def models_of(
 def shaping(given: RunSettings, system: str | None = None) -> Settings:
     """The settings that shape the answers, without thinking, as the manifest has them."""
     return Settings(
-        *(given.seed, given.temperature, given.max_tokens, given.api, system or None),
+        seed=given.seed,
+        temperature=given.temperature,
+        max_tokens=given.max_tokens,
+        api=given.api,
+        system=system or None,
         params=given.params,
         read=given.reading,
     )

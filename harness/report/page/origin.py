@@ -38,8 +38,8 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     yield "dataset fingerprint", run_details.run.fingerprint() or "not complete"
     if manifest.recorded is not None:
         yield "recorded", str(manifest.recorded).removeprefix("recorded ")
-    settings = {name: _value_text(value) for name, value in manifest.settings.items()}
-    if manifest.settings.get("max_tokens") is None and manifest.recorded is None:
+    settings = {name: _value_text(value) for name, value in manifest.settings.given().items()}
+    if manifest.settings.max_tokens is None and manifest.recorded is None:
         settings["max_tokens"] = "auto"
     yield "settings", ", ".join(f"{name} {value}" for name, value in settings.items() if value)
     yield (

@@ -131,7 +131,7 @@ def _run(section: str, run_details: RunDetails, why: str) -> dict[str, Any]:
     return {
         "section": section,
         "name": run_details.name,
-        "seed": run_details.run.manifest.settings["seed"],
+        "seed": run_details.run.manifest.settings.seed,
         "why": why,
         "cells": [
             [cell.condition.label, str(cell.line)] for cell in run_details.run.manifest.cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -262,11 +262,11 @@ def _names(runs: Sequence[JudgedRun]) -> list[str]:
     names = []
     for run in runs:
         twins = [other for other in runs if other.manifest.model == run.manifest.model]
-        settings: Mapping[str, object] = run.manifest.settings
+        settings = run.manifest.settings.given()
         differing = [
             name
             for name in settings
-            if any(other.manifest.settings.get(name) != settings[name] for other in twins)
+            if any(other.manifest.settings.given().get(name) != settings[name] for other in twins)
         ]
         differences = [f"{name} {json.dumps(settings[name])}" for name in differing]
         names.append(", ".join([run.manifest.model, *differences]))

@@ -35,7 +35,7 @@ from eyechart.harness.run.records import answered, failed, kind_of
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.writer import RunWriter
 from eyechart.harness.settings.checks import MAX_DRAWS
-from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
+from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, line_start
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, SampleError, TransientError
 from eyechart.providers.batches import BatchForm
@@ -94,9 +94,9 @@ class ReplyImporter:
         self._form = form
         self._meter = meter
         self._room = room
-        self._max_tokens: int | None = manifest.settings.get("max_tokens")
-        self._seed = int(manifest.settings["seed"])
-        self._is_drawn = bool(manifest.settings.get("temperature"))
+        self._max_tokens = manifest.settings.max_tokens
+        self._seed = manifest.settings.seed
+        self._is_drawn = bool(manifest.settings.temperature)
         self._conditions = {
             condition_tag(cell.condition): cell.condition for cell in manifest.cells
         }
@@ -284,12 +284,10 @@ class ReplyImporters:
         manifest = read_manifest(folder)
         task = self._task_of(folder, manifest)
         name = parse_model(manifest.asked_as, base_urls=addresses(manifest.server))
-        settings = Settings(**manifest.settings)
+        settings = manifest.settings
         form = open_batch_form(
             name,
-            ModelSettings(
-                name.model, api=settings.api, system=settings.system, effort=settings.effort
-            ),
+            ModelSettings(name.model, **settings.shared()),
         )
         run_journal = self._stack.enter_context(Journal(folder, self._warn))
         start = line_start(settings.seed, manifest.task)

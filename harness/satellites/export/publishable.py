@@ -35,7 +35,7 @@ class Publishable:
         see `journal.manifest.run_folder`.
         """
         manifest = self.run.manifest
-        identity = orjson.dumps([manifest.task_digest, manifest.settings])
+        identity = orjson.dumps([manifest.task_digest, manifest.settings.given()])
         return hashlib.sha256(identity).hexdigest()[:8]
 
     @property

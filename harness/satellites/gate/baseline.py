@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from eyechart.harness.analysis.samples.judged_samples import slots
 from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import is_another, replace_file
-from eyechart.harness.journal.manifest import MANIFEST, manifest_of
+from eyechart.harness.journal.manifest import fields_of, manifest_of
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import exact_json
 
@@ -60,7 +59,7 @@ def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
     """
     if path.exists():
         _check_replaced(path, runs)
-    asked = [(run.manifest.task, str(sorted(run.manifest.settings.items()))) for run in runs]
+    asked = [(run.manifest.task, str(run.manifest.settings.given())) for run in runs]
     for (task, _), count in Counter(asked).items():
         if count > 1:
             raise UsageError(f"{count} of the runs are of {task} with the same settings; name one")
@@ -114,20 +113,10 @@ def read_baseline(path: Path) -> list[JudgedRun]:
 
 def _saved(run: JudgedRun) -> str:
     """A run as JSON, a line for each cell, so that version control shows what has changed."""
-    fields = exact_json.loads((run.folder / MANIFEST).read_bytes())
-    kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    fields = fields_of(run.manifest).items()
+    kept = {name: value for name, value in fields if name not in _LEFT_OUT}
     samples = run.samples.sort_values(["cell", "index", "draw"])
     by_cell = dict(iter(samples.groupby("cell")))
-    kept["adaptive"] = list(map(dict, run.manifest.adaptive))
-    kept["cells"] = [
-        {
-            "condition": dict(cell.condition),
-            **dict(zip(("length", "low", "high"), astuple(cell.line), strict=True)),
-            "samples": cell.samples,
-            "draws": cell.draws,
-        }
-        for cell in run.manifest.cells
-    ]
     cells = [
         _saved_cell(by_cell.get(place), cell.draws) for place, cell in enumerate(run.manifest.cells)
     ]

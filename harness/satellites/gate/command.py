@@ -125,7 +125,7 @@ def _judged(
     # a baseline has no replies to show
     found = replace(found, comparison=replace(comparison, runs=(now,)))
     old, new = (
-        {"model": run.manifest.model_name, **run.manifest.settings} for run in (before, now)
+        {"model": run.manifest.model_name, **run.manifest.settings.given()} for run in (before, now)
     )
     settings = {
         name: (new.get(name), old.get(name))
@@ -205,7 +205,7 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
         for run in runs
     ]
     save_baseline(baseline, runs)
-    if any(run.manifest.settings["system"] for run in runs):
+    if any(run.manifest.settings.system for run in runs):
         warn(f"{baseline} has the text of the system prompt; keep it where others may read that")
     for run, by in zip(runs, limits, strict=True):
         if run.missing:

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,7 +59,7 @@ from eyechart.providers.secrets import mask, redact
 
 _SHOWN_MODELS = 6
 """Names of models that a message lists, at most."""
-_UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None}
+_UNKNOWN = Settings(temperature=None, api=None)
 """Settings of a run that was not asked here."""
 
 
@@ -222,7 +222,7 @@ class _Recorder:
         """Cell -> the smallest index from which on all indexes are free."""
         for record in read_records(request.folder):
             self._note(record)
-        self._finder.keep_seed(int(manifest.settings["seed"]), is_sure=bool(self._own))
+        self._finder.keep_seed(manifest.settings.seed, is_sure=bool(self._own))
 
     def place(self, files: Sequence[GivenFile], reader: Reader) -> None:
         """Finds which of the files were imported before.
@@ -383,7 +383,7 @@ class _Recorder:
         command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))
         if command not in manifest.commands:
             manifest.commands.append(command)
-        manifest.settings["seed"] = self._finder.seed
+        manifest.settings = replace(manifest.settings, seed=self._finder.seed)
         manifest.kept = keep(request.folder, request.task.source)
         remember(request.task)
         manifest.software = software(request.task.plugin)
@@ -472,7 +472,7 @@ def _manifest(request: ImportRequest) -> Manifest:
         manifest = read_manifest(folder)
         check_names(folder, manifest, request.model, task.name)
         return manifest
-    digest, settings = task.spec.digest(), {**Settings().given(), **_UNKNOWN}
+    digest, settings = task.spec.digest(), _UNKNOWN
     manifest = Manifest(
         model=request.model,
         task=task.name,

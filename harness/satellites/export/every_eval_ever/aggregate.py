@@ -369,7 +369,7 @@ class Evaluation:
                 citation=spec.source,
                 generator=spec.generator,
                 items=spec.items,
-                seed=manifest.settings.get("seed"),
+                seed=manifest.settings.seed,
                 dataset_fingerprint=self.publishable.run.fingerprint(),
                 samples=sum(cell.samples for cell in manifest.cells),
             ),
@@ -377,10 +377,10 @@ class Evaluation:
 
     def _generation(self) -> Json:
         manifest = self._manifest
-        settings = dict(manifest.settings)
+        settings = manifest.settings.given()
         arguments = {
-            "temperature": settings.pop("temperature", None),
-            "max_tokens": settings.pop("max_tokens", None),
+            "temperature": settings.pop("temperature"),
+            "max_tokens": settings.pop("max_tokens"),
             "execution_command": manifest.commands[-1] if manifest.commands else None,
             "prompt_template": self.spec.prompt,
         }

@@ -117,7 +117,7 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
             length=record.length,
             index=record.index,
             draw=record.draw,
-            seed=evaluation.publishable.run.manifest.settings.get("seed"),
+            seed=evaluation.publishable.run.manifest.settings.seed,
             characters=record.chars,
             finish_reason=record.finish_reason,
             attempts=record.attempts,

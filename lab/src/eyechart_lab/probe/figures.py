@@ -90,7 +90,7 @@ class ProbePanels:
                     "whose folder has 'runs' in place of 'probes'"
                 )
             seeds = {
-                run.manifest.settings.get("seed")
+                run.manifest.settings.seed
                 for run in runs
                 if run.manifest.task_digest == probe.task_digest and run.manifest.recorded is None
             }
