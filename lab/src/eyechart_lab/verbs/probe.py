@@ -84,7 +84,7 @@ def probe(
     The same command again continues where it stopped; more lengths, samples, conditions or measures
     grow the same probe.
     """
-    from eyechart.harness.face.options.run_options import shaping
+    from eyechart.harness.face.options import shaping
     from eyechart.harness.plan import selection
     from eyechart.providers.base import ModelSettings
     from eyechart.providers.registry.model_name import parse_model
