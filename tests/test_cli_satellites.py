@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from eyechart.providers.plugins.plugins import (
     installed,
     named,
 )
-from tests.plugged import plug
+from tests.plugged import EXAMPLES, plug, plug_example
 from tests.test_imports import loaded
 
 if TYPE_CHECKING:
@@ -99,6 +100,26 @@ def test_the_list_imports_no_verb(site: Path) -> None:
         f"print(*(said[name] for name in {[*verbs]!r}), sep=', ')"
     )
     assert loaded(code) == "Greet somebody., Says things, Greet all., Says things"
+
+
+def test_the_example(lab: Lab, site: Path) -> None:
+    """A verb of fewer than 60 lines, of modules that packages may import."""
+    lab.monkeypatch.setattr(sys, "path", plug_example("eyechart-pooled", site))
+    assert "  pooled       Add up the right answers of several seeds.\n" in lab.bench("--help").out
+    for seed in ("0", "1"):
+        lab.bench_run("--seed", seed)
+    runs = str(lab.out / "runs" / "**" / "ones@*")
+    lines = lab.bench("pooled", runs).out.splitlines()
+    assert ["3", "16", "4", "10", "%", "to", "49", "%"] in [
+        line.replace("|", " ").split() for line in lines
+    ]
+    rows = json.loads(lab.bench("pooled", runs, "--json").out)["rows"]
+    assert [(row["length"], row["n"], row["correct"]) for row in rows] == [(3, 16, 4), (5, 16, 4)]
+    (first, _) = lab.out.glob("runs/**/ones@*")
+    lab.bench("pooled", first, first).one_line(2, "the same seed")
+    lab.bench_run("--seed", "2", task=lab.plain)
+    lab.bench("pooled", str(lab.out / "runs" / "**" / "*@*")).one_line(2, "not all of one model")
+    assert len((EXAMPLES / "eyechart-pooled" / "eyechart_pooled.py").read_text().splitlines()) < 60
 
 
 def test_a_shell_completes_verbs_beside_a_broken_one(lab: Lab, site: Path) -> None:
