@@ -38,7 +38,7 @@ from eyechart.providers.plugins.contract import (
     reply_problems,
 )
 from eyechart.providers.plugins.foreign import ForeignError, result_of
-from eyechart.providers.plugins.plugins import METHODS
+from eyechart.providers.plugins.opening import METHODS
 from eyechart.providers.secrets import masked, watch_environment
 
 __all__ = ["ProviderCheckError", "check_provider"]

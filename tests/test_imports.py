@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,11 @@ SEAM = (
 """Modules of the providers that what neither asks nor plans may import: `journal`, `task`."""
 SELF_PROOF = ("harness.plan.proof", "harness.score")
 """The one module of `plan` that judges, and what with."""
+PUBLIC_ROOMS = (
+    *("harness.analysis", "harness.face.options", "harness.journal", "harness.plan"),
+    "harness.study",
+)
+"""Packages of the core with names for packages of others, in `__all__`."""
 HEAVY = ("pandas", "openai", "aiohttp", "numpy", "asyncio", "altair")
 SAYS_LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
@@ -98,7 +104,7 @@ def statements(path: Path) -> tuple[ast.AST, ...]:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    package = ".".join(path.relative_to(ROOT).parent.parts)
+    package = ".".join(path.parent.parts).removeprefix(".".join([*ROOT.parts, ""]))
     for node in statements(path):
         if isinstance(node, ast.Import):
             yield from (name.name.removeprefix(FACE) for name in node.names)
@@ -225,6 +231,54 @@ def test_the_laboratory_joins_by_entry_points_alone() -> None:
         {name for name in imports(path) if name.startswith("eyechart_lab.")}
         for path in (ROOT / "lab").rglob("*.py")
     ), "the check finds what is there"
+
+
+@cache
+def public_modules() -> frozenset[str]:
+    """The modules that docs/plugins.md lists for packages."""
+    chapter = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    section = chapter.partition("## Modules that a package imports\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    return frozenset(re.findall(r"`eyechart\.?([\w.]*)`", "".join(rows)))
+
+
+def not_public(files: Iterable[Path]) -> set[str]:
+    """What files import of ours and packages should not: a module that is not listed, or a name
+    that a room does not have in `__all__`.
+    """
+    known = modules()
+    found = set()
+    for path in files:
+        names = {name for name in imports(path) if name.startswith("harness.")}
+        for name in names - {name.rpartition(".")[0] for name in names if name in known}:
+            module, _, attribute = name.rpartition(".")
+            is_public = name in public_modules() or name not in known
+            if module in PUBLIC_ROOMS and name not in known:
+                is_public = attribute in import_module(f"{FACE}{module}").__all__
+            found |= set() if is_public else {name}
+    return found
+
+
+def test_the_chapter_lists_modules_that_are_there() -> None:
+    """For all packages that join; the rooms among them say what is public of them."""
+    assert {*PUBLIC_ROOMS} < public_modules()
+    ours = {name for name in public_modules() if name.startswith("harness.")}
+    assert ours <= set(modules())
+
+
+def test_an_example_imports_public_modules_alone(tmp_path: Path) -> None:
+    """So do packages of others; the check finds what is inside."""
+    assert not_public((ROOT / "examples").rglob("*.py")) == set()
+    wrong = {
+        "from eyechart.harness.analysis import Fit": "harness.analysis.Fit",
+        "from eyechart.harness.plan import cost": "harness.plan.cost",
+        "import eyechart.harness.run.pool": "harness.run.pool",
+        "from eyechart.harness.run.limits import RunLimits": "harness.run.limits",
+    }
+    for number, (line, said) in enumerate(wrong.items()):
+        path = tmp_path / f"{number}.py"
+        path.write_text(line)
+        assert not_public([path]) == {said}
 
 
 def test_entry_points_name_what_is_there() -> None:

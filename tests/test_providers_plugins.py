@@ -13,8 +13,9 @@ from eyechart.harness.cli.parsing.completion import completion_of
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.plugins import plugins
+from eyechart.providers.plugins.contract import PluginError
 from eyechart.providers.plugins.plugin_provider import PluginProvider
-from eyechart.providers.plugins.plugins import INSIDES, PROVIDERS, PluginError
+from eyechart.providers.plugins.plugins import INSIDES, PROVIDERS
 from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.registry.registry import has_batches, listed, open_model
 from eyechart.providers.registry.setting_checks import check_tier

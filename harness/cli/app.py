@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache, partial
+from functools import cache
 from types import TracebackType
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from eyechart.harness.cli.interrupts import raise_in_work
-from eyechart.harness.cli.parsing.loading import JOINED, OWN, joined, verb
+from eyechart.harness.cli.parsing.loading import lines, verb
 from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from eyechart.harness.errors import INCOMPLETE, INTERRUPTED, USAGE, UsageError
 from eyechart.providers.close_match import did_you_mean
@@ -30,13 +30,14 @@ class _Verbs(TyperGroup):
         super().__init__(*arguments, **named)
         self._loaded: dict[str, Any] = {}
 
-    def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
+    def list_commands(self, _ctx: Any) -> list[str]:  # contexts of typer's own click
         """Our own verbs, then those that join by entry points."""
-        return [*OWN, *joined(partial(self.get_command, ctx))]
+        return [*lines()]
 
-    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The verb of this name, `None` if there is none."""
-        found = self._loaded.get(cmd_name) or verb(cmd_name)
+        for_shell = ctx is not None and ctx.resilient_parsing
+        found = self._loaded.get(cmd_name) or verb(cmd_name, for_shell=for_shell)
         self._loaded[cmd_name] = found
         return found
 
@@ -53,18 +54,10 @@ class _Verbs(TyperGroup):
             raise UsageError(f"no such command {args[0]!r}; {near}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists the verbs; imports those alone of which only their own package knows."""
-        texts = OWN | JOINED
-        names = self.list_commands(ctx)
-        limit = formatter.width - 6 - max(map(len, names))
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        """Lists the verbs, and imports none."""
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, texts.get(name) or self._loaded[name].get_short_help_str(limit))
-                    for name in names
-                ]
-            )
+            formatter.write_dl([*lines().items()])
 
     def invoke(self, ctx: Any) -> Any:
         from eyechart.harness.cli.failures import FAILURES, explain

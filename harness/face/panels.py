@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
 from eyechart.providers.plugins import plugins
-from eyechart.providers.plugins.plugins import PANELS, PluginError
+from eyechart.providers.plugins.contract import PluginError
+from eyechart.providers.plugins.plugins import PANELS
 
 if TYPE_CHECKING:  # Altair, which it loads, is slow
     from eyechart.harness.report.charts.panels import PanelSource

@@ -21,6 +21,7 @@ from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec.columns import LINE as LINE
 from eyechart.harness.spec.condition import EXAMPLES as EXAMPLES
 from eyechart.harness.spec.condition import Condition as Condition
 from eyechart.harness.spec.condition import varied_axes as varied_axes

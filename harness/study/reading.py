@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,10 +28,10 @@ _PARTS: dict[str, type[BaseModel]] = {"models": MODEL, "tasks": TASK}
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StudyFile(Generic[Spec]):
     """A study and the file that it comes from."""
 
-    spec: StudySpec
+    spec: Spec
     path: Path
     text: str
     file: YamlFile
@@ -42,7 +42,11 @@ class Study:
         return str(self.path.parent / task.task) if is_path else task.task
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
+        """An error at a part of the file."""
         return file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
+
+
+Study: TypeAlias = StudyFile[StudySpec]
 
 
 def built_in() -> list[Path]:
@@ -83,8 +87,8 @@ def read_as(
     model_of: Callable[..., Spec],
     fields_at: FieldsAt,
     problems_in: Callable[[YamlFile, Spec], Iterable[Problem]],
-) -> tuple[Spec, str, YamlFile]:
-    """A file as the model that `model_of` makes of its data; its text; and its places.
+) -> StudyFile[Spec]:
+    """Reads a file as the model that `model_of` makes of its data.
 
     `fields_at` gives the keys that a place may have, and `problems_in` the mistakes that the model
     does not find.
@@ -107,13 +111,12 @@ def read_as(
         problems += problems_in(file, spec)
     if problems or spec is None:
         raise file_error(path, problems, StudyFileError)
-    return spec, text, file
+    return StudyFile(spec, path, text, file)
 
 
 def read_study(path: Path) -> Study:
     """Reads a study; raises `StudyFileError`, with a line for each mistake in the file."""
-    spec, text, file = read_as(path, STUDY.model_validate, _fields_at, _problems)
-    return Study(spec, path, text, file)
+    return read_as(path, STUDY.model_validate, _fields_at, _problems)
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:

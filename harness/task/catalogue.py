@@ -30,8 +30,8 @@ from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
 from eyechart.providers.naming import named
-from eyechart.providers.plugins.contract import described
-from eyechart.providers.plugins.plugins import Plugin, PluginError
+from eyechart.providers.plugins.contract import PluginError, described
+from eyechart.providers.plugins.plugins import Plugin
 
 _PACKAGE = Path(str(files("eyechart")))
 

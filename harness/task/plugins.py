@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eyechart.harness.task.files import named_files
-from eyechart.providers.plugins.plugins import TASKS, Plugin, PluginError, find, installed
+from eyechart.providers.plugins.contract import PluginError
+from eyechart.providers.plugins.plugins import TASKS, Plugin, find, installed
 
 
 @dataclass(frozen=True, slots=True)

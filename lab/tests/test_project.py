@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
-import re
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -22,22 +20,11 @@ from eyechart.providers.plugins.plugins import (
     VERBS,
     installed,
 )
+from tests.plugged import EXAMPLES
+from tests.test_imports import FACE, PUBLIC_ROOMS, imports, not_public
 from tests.test_project import ROOT, _imported, _run
 
 LAB = ROOT / "lab"
-INNER = {
-    *("analysis.comparison.paired_curves", "analysis.length.curve", "analysis.length.fit"),
-    *("analysis.length.interval", "analysis.order.apart"),
-    *("analysis.samples.judged_run", "analysis.tables.results"),
-    *("cli.outputs", "face.options.run_options", "face.options.trust"),
-    *("plan.forced_choice", "plan.request"),
-    *(f"journal.{one}" for one in ("files", "manifest", "record", "software")),
-    *("report.page.page", "run.limits"),
-    *("settings.figure", "settings.judging", "settings.spelling"),
-    *("spec.answer", "spec.columns", "spec.duration", "study.reading", "study.spec"),
-    *("task.files", "task.problems", "task.source"),
-}
-"""Modules of `eyechart.harness` that the laboratory imports though they are no public ones."""
 PROJECT = tomllib.loads((LAB / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -68,34 +55,16 @@ def test_every_import_is_declared() -> None:
     }  # itself; with Jinja2; with pydantic
 
 
-def test_it_imports_public_modules_and_no_more_inner_ones() -> None:
-    """Public is what docs/plugins.md lists; an inner module that is not needed leaves `INNER`."""
-    chapter = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-    section = chapter.partition("## Modules that a package imports\n")[2].partition("\n## ")[0]
-    public = set(re.findall(r"`(eyechart[\w.]*)`", section))
-    assert all(_is_module(name) for name in public)
-    imported = {
-        name
-        for path in (LAB / "src").rglob("*.py")
-        for name in _modules(path)
-        if name.partition(".")[0] == "eyechart" and not name.startswith("eyechart.providers")
-    }
-    assert imported - public == {f"eyechart.harness.{name}" for name in INNER}
-
-
-def _modules(path: Path) -> Iterator[str]:
-    """The modules that a file imports, also those that are imported from their package."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            inner = [f"{node.module}.{one.name}" for one in node.names]
-            yield from [name for name in inner if _is_module(name)] or [node.module]
-
-
-def _is_module(name: str) -> bool:
-    place = ROOT / name.replace("eyechart.harness", "harness").replace(".", "/")
-    return place.is_dir() or place.with_suffix(".py").is_file()
+def test_it_imports_public_modules_alone() -> None:
+    """Those that docs/plugins.md lists; and it needs every name that a room of the core has for
+    packages.
+    """
+    files = [*(LAB / "src").rglob("*.py")]
+    assert not_public(files) == set()
+    used = {name for path in [*files, *EXAMPLES.rglob("*.py")] for name in imports(path)}
+    for room in PUBLIC_ROOMS:
+        public = {f"{room}.{name}" for name in import_module(f"{FACE}{room}").__all__}
+        assert public <= used, "made public for nobody"
 
 
 def test_its_entry_points_are_found() -> None:

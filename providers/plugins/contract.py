@@ -12,7 +12,7 @@ from typing import Any, TypeGuard, get_args
 
 from msgspec.structs import replace
 
-from eyechart.providers.base import FinishReason, Reply, Usage
+from eyechart.providers.base import FinishReason, Reply, SetupError, Usage
 
 REMEDY = "report it to the plugin's authors"
 """What users can do about a plugin that breaks rules."""
@@ -25,6 +25,10 @@ _PARTS = {
 """Field of a `Usage` -> the field that it is a part of."""
 _TEXTS = ("finish_word", "model", "refusal", "reasoning")
 _USAGE = "usage."
+
+
+class PluginError(SetupError):
+    """A plugin that cannot be used. The message names the distribution and the entry point."""
 
 
 def described(error: BaseException, file: str | Path = "") -> str:

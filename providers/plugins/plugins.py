@@ -13,7 +13,7 @@ import importlib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import (
@@ -23,10 +23,10 @@ from importlib.metadata import (
     distribution,
     distributions,
 )
-from typing import cast
+from typing import TYPE_CHECKING
 
-from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError
-from eyechart.providers.plugins.contract import a_kind, described
+if TYPE_CHECKING:
+    from eyechart.providers.plugins.contract import PluginError
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -39,15 +39,9 @@ ARCHITECTURES = "eyechart.architectures"
 """Groups of entry points."""
 OURS = "eyechart"
 """The distribution whose entry points no other one can replace."""
-METHODS = ("complete", "facts", "count_tokens", "aclose")
-"""The methods of a provider."""
 BUILT_IN = "built in"
 """The origin of a provider or a task that no plugin adds."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-
-
-class PluginError(SetupError):
-    """A plugin that cannot be used. The message names the distribution and the entry point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,15 @@ class Plugin:
         """The plugin's name in messages."""
         return f"{self}, entry point '{self.name} = {self.value}' of {self.group}"
 
+    @property
+    def module(self) -> str:
+        """The module with the code."""
+        return self.value.partition(":")[0].strip()
+
     def error(self, problem: str) -> PluginError:
         """A `PluginError` about this problem."""
+        from eyechart.providers.plugins.contract import PluginError  # noqa: PLC0415  msgspec is slow
+
         return PluginError(f"{self.place}: {problem}")
 
     def load(self) -> object:
@@ -82,19 +83,20 @@ class Plugin:
         Raises:
             PluginError: the import fails, or the module has no such object.
         """
-        module_name, _, attributes = self.value.partition(":")
         with self.imports():
-            found: object = importlib.import_module(module_name)
-        for attribute in filter(None, attributes.split(".")):
+            found: object = importlib.import_module(self.module)
+        for attribute in filter(None, self.value.partition(":")[2].split(".")):
             try:
                 found = getattr(found, attribute)
             except AttributeError:
-                raise self.error(f"{module_name} has no {attribute!r}") from None
+                raise self.error(f"{self.module} has no {attribute!r}") from None
         return found
 
     @contextlib.contextmanager
     def imports(self) -> Iterator[None]:
         """Turns every exception of the package's import into a `PluginError`."""
+        from eyechart.providers.plugins.contract import described  # noqa: PLC0415  msgspec is slow
+
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 yield
@@ -167,46 +169,12 @@ def named(group: str, name: str) -> Plugin:
         PluginError: there is none, or there are two.
     """
     if (found := find(group, name)) is None:
+        from eyechart.providers.plugins.contract import PluginError  # noqa: PLC0415  msgspec is slow
+
         raise PluginError(
             f"no entry point {name!r} of {group} is installed; install eyechart again"
         )
     return found
-
-
-def factory(of: Plugin) -> Callable[[ModelSettings], object]:
-    """The function of a plugin that opens its provider.
-
-    Raises:
-        PluginError: it cannot be imported, or is no function.
-    """
-    function = of.load()
-    if not callable(function):
-        raise of.error(
-            f"it is {a_kind(function)}, and should be a function that takes ModelSettings"
-        )
-    return cast("Callable[[ModelSettings], object]", function)
-
-
-def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
-    """Opens the provider of a plugin.
-
-    Raises:
-        PluginError: it cannot be imported, fails in another way than with a `ProviderError`, or
-            returns no provider.
-    """
-    from eyechart.providers.plugins.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
-
-    function = factory(of)
-    try:
-        provider = function(settings)
-    except (ProviderError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # code of others, which may raise anything
-        raise of.error(f"opening {settings.model!r} raised {described(error)}") from error
-    if lacks := [name for name in METHODS if not callable(getattr(provider, name, None))]:
-        no = ", ".join(lacks)
-        raise of.error(f"it returned {a_kind(provider)}, which has no method {no}")
-    return PluginProvider(cast("Provider", provider), of.place, settings.notify)
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,9 @@ from eyechart.providers.descriptor import NOTHING, Environment
 from eyechart.providers.descriptors import BUILT_IN, plugin_descriptor, vendors
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import plugins
-from eyechart.providers.plugins.plugins import PROVIDERS, PluginError
+from eyechart.providers.plugins.contract import PluginError
+from eyechart.providers.plugins.opening import factory, open_plugin
+from eyechart.providers.plugins.plugins import PROVIDERS
 from eyechart.providers.registry.model_name import ModelName
 from eyechart.providers.registry.setting_checks import checked
 
@@ -29,7 +31,7 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     """
     settings = checked(name, settings or ModelSettings(name.model))
     if name.plugin is not None:
-        return plugins.open_plugin(name.plugin, settings)
+        return open_plugin(name.plugin, settings)
     if name.function is not None:
         from eyechart.providers.function.provider import open_function  # noqa: PLC0415  asyncio
 
@@ -112,7 +114,7 @@ def listed() -> tuple[list[ListedProvider], list[PluginError]]:
     errors = [*found.refused.values()]
     for name, plugin in found.usable.items():
         try:
-            plugins.factory(plugin)
+            factory(plugin)
         except PluginError as error:
             errors.append(error)
         else:

@@ -142,10 +142,10 @@ def apart_of(replies: Replies, shares: Shares) -> Apart:
     """The length, with ties for missing answers."""
     shortest, longest = _ends(shares.of, replies)
     if (shares.pairs > 0).sum() < FEWEST_LINES:
-        return named(None, shortest, longest)
+        return named_length(None, shortest, longest)
     fitted = _fit(shares, Bins(shortest, longest))
     if not (broken := _broken(shares, fitted)):
-        return named(fitted, shortest, longest)
+        return named_length(fitted, shortest, longest)
     upto = shares.of.up_to(broken[-1])
     return replace(apart_of(replies, shares_of(replies, upto)), broken=broken)
 
@@ -179,7 +179,7 @@ def _broken(shares: Shares, fitted: Fit) -> tuple[int, ...]:
     return tuple(broken)
 
 
-def named(fitted: Fit | None, shortest: float, longest: float) -> Apart:
+def named_length(fitted: Fit | None, shortest: float, longest: float) -> Apart:
     """The length of a fit; not known without one. It is named only with a lower end: the estimate
     alone was within the range for 9 % of shuffled answers.
     """

@@ -13,7 +13,7 @@ from eyechart.harness.analysis.length.curve import Floats, curve
 from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.analysis.length.interval import at_most, wilson
 from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.order.apart import CHANCE, FEWEST_LINES, Apart, limited, named
+from eyechart.harness.analysis.order.apart import CHANCE, FEWEST_LINES, Apart, limited, named_length
 from eyechart.harness.analysis.order.order import LEAST_ROWS, Order, OrderOfLine
 from eyechart.harness.analysis.order.resolution import SHARE
 
@@ -59,7 +59,7 @@ def _of_line(nearer: Floats, indexes: Floats) -> OrderOfLine:
 def _apart(
     samples: Scored, kept: npt.NDArray[np.bool_], lines: int, ends: tuple[float, float]
 ) -> Apart:
-    return named(None if lines < FEWEST_LINES else _fit(samples, kept), *ends)
+    return named_length(None if lines < FEWEST_LINES else _fit(samples, kept), *ends)
 
 
 def _fit(samples: Scored, kept: npt.NDArray[np.bool_]) -> Fit:

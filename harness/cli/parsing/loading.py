@@ -1,13 +1,15 @@
 """The verbs: a module of `harness.cli.verbs` each, or what a package adds by an entry point.
 
-A verb is imported when it is used; the program's help imports none of ours.
+A verb is imported when it is used; the program's help imports none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+import sys
+from contextlib import suppress
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
 import typer
@@ -15,46 +17,38 @@ from typer.main import get_command
 
 from eyechart.harness.cli.terminal import warn
 from eyechart.providers.plugins import plugins
-from eyechart.providers.plugins.contract import a_kind
-from eyechart.providers.plugins.plugins import VERBS, PluginError
+from eyechart.providers.plugins.plugins import VERBS
 
-OWN = {
-    "run": "Run tasks on models.",
-    "samples": "Print samples of a run, with their replies.",
-    "runs": "List runs.",
-    "score": "Judge runs again, without a model.",
-    "compare": "Compare runs, or two conditions of each.",
-    "report": "Write a page about runs.",
-    "figure": "Draw a figure for a paper.",
-    "leaderboard": "Rank runs in a table and on a page.",
-    "models": "List providers and their needs.",
-    "help": "Show the help of a verb.",
-    "tasks": "List, show, write and check tasks.",
-    "study": "List, show and check studies.",
-}
-"""Name of a module of `harness.cli.verbs` -> what the program's help says of the verb."""
-JOINED = {
-    "export": "Write tasks for other engines, and runs for platforms.",
-    "gate": "Compare runs with a saved baseline, for pipelines.",
-    "import": "Take replies of batches into their runs.",
-}
-"""The same of the verbs that join by an entry point of this package."""
+OWN = (
+    *("run", "samples", "runs", "score", "compare", "report", "figure", "leaderboard", "models"),
+    *("help", "tasks", "study"),
+)
+"""Modules of `harness.cli.verbs`, in the order of the program's help."""
+FOLDER = "eyechart.harness.cli.verbs"
+_DOCSTRING = re.compile(r'(?:\s|#.*\n)*r?"""(.+?)(?:"""|\n)')
 _OF_PROGRAMS = ("install_completion", "show_completion")
 
 
-def verb(name: str) -> Any | None:
-    """The command, of typer's own click, with this name, `None` if there is none; raises
-    `PluginError` if its package cannot be imported, or the object is no `typer.Typer`.
+def verb(name: str, *, for_shell: bool = False) -> Any | None:
+    """The command, of typer's own click, with this name, `None` if there is none.
+
+    Raises:
+        PluginError: its package cannot be imported, or the object is no `typer.Typer`; a shell that
+            completes a command gets `None` instead.
     """
     if name in OWN:
-        return _command(name, import_module(f"eyechart.harness.cli.verbs.{name}").app)
+        return _command(name, import_module(f"{FOLDER}.{name}").app)
     plugin = plugins.find(VERBS, name)
     if plugin is None:
         return None
-    app = plugin.load()
-    if not isinstance(app, typer.Typer):
-        raise plugin.error(f"it is {a_kind(app)}, and should be a typer.Typer")
-    return _command(name, app)
+    from eyechart.providers.plugins.contract import PluginError, a_kind
+
+    with suppress(*[PluginError] if for_shell else []):
+        app = plugin.load()
+        if not isinstance(app, typer.Typer):
+            raise plugin.error(f"it is {a_kind(app)}, and should be a typer.Typer")
+        return _command(name, app)
+    return None
 
 
 def _command(name: str, app: typer.Typer) -> Any:
@@ -65,26 +59,30 @@ def _command(name: str, app: typer.Typer) -> Any:
     return command
 
 
-def joined(load: Callable[[str], object]) -> list[str]:
-    """The names of verbs that other packages add and that `load` finds; warns of packages that
-    cannot be used.
+def lines() -> dict[str, str]:
+    """Verb -> its line in the program's help: the first line of its module, or else the summary of
+    its package. Warns of packages that cannot be used.
     """
     found = plugins.installed(VERBS, OWN)
-    names = [name for name in JOINED if name in found.usable]
-    for name in found.usable:
-        if name not in JOINED:
-            with _warned():
-                load(name)
-                names.append(name)
     for error in found.refused.values():
         warn(str(error))
-    return names
+    own = {name: _first_line(f"{FOLDER}.{name}") for name in OWN}
+    return own | {
+        name: _first_line(plugin.module) or plugin.summary for name, plugin in found.usable.items()
+    }
 
 
-@contextmanager
-def _warned() -> Iterator[None]:
-    """A package that cannot be used is named in a line, and the others are used."""
-    try:
-        yield
-    except PluginError as error:
-        warn(str(error))
+def _first_line(module: str) -> str:
+    """The first line of a module's docstring, "" if it has none that can be read. Neither the
+    module nor a package above it is imported.
+    """
+    spec: Any = None
+    path = None
+    with suppress(Exception):  # finders and files of others
+        for name in accumulate(module.split("."), "{}.{}".format):
+            found: Any = (finder.find_spec(name, path) for finder in sys.meta_path)
+            spec = next(filter(None, found))
+            path = spec.submodule_search_locations
+        if match := _DOCSTRING.match(spec.loader.get_source(module)):
+            return match[1].strip()
+    return ""

@@ -1,4 +1,4 @@
-"""`bench compare`."""
+"""Compare runs, or two conditions of each."""
 
 from __future__ import annotations
 

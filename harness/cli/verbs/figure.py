@@ -1,4 +1,4 @@
-"""`bench figure`."""
+"""Draw a figure for a paper."""
 
 from __future__ import annotations
 

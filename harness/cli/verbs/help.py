@@ -1,4 +1,4 @@
-"""`bench help`."""
+"""Show the help of a verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bench leaderboard`."""
+"""Rank runs in a table and on a page."""
 
 from __future__ import annotations
 

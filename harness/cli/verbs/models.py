@@ -1,4 +1,4 @@
-"""`bench models`."""
+"""List providers and their needs."""
 
 from __future__ import annotations
 

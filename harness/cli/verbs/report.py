@@ -1,4 +1,4 @@
-"""`bench report`."""
+"""Write a page about runs."""
 
 from __future__ import annotations
 

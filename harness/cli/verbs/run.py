@@ -1,4 +1,4 @@
-"""`bench run`."""
+"""Run tasks on models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bench runs`."""
+"""List runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bench samples`."""
+"""Print samples of a run, with their replies."""
 
 from __future__ import annotations
 

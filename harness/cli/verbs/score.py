@@ -1,4 +1,4 @@
-"""`bench score`."""
+"""Judge runs again, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bench study`."""
+"""List, show and check studies."""
 
 from __future__ import annotations
 

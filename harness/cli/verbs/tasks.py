@@ -1,4 +1,4 @@
-"""`bench tasks`."""
+"""List, show, write and check tasks."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.spec import Cell
-from eyechart.harness.study.reading import Study
-from eyechart.harness.study.spec import FIXED, StudyModel, StudyTask
+from eyechart.harness.study.reading import Study, StudyFile
+from eyechart.harness.study.spec import FIXED, StudyModel
 from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import named, spelled
 from eyechart.providers.registry.model_name import parse_model
@@ -114,8 +114,8 @@ def study_runs(
     spec = study.spec
     named_here = SETTINGS["model"].read(command.get("model"))
     if not trusts:
-        _refuse_doubtful(study, () if named_here else spec.models)
-    plans = _plans(study)
+        refuse_doubtful(study, () if named_here else spec.models)
+    plans = plans_of(study, selection.plans, **spec.settings)
     wanted = [StudyModel.model_construct(name=name) for name in named_here] or spec.models
     if not wanted:
         raise UsageError(
@@ -155,7 +155,7 @@ def _of_model(study: Study, model: StudyModel, command: Mapping[str, Any]) -> Ru
     )
 
 
-def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
+def refuse_doubtful(study: StudyFile[Any], models: Sequence[StudyModel] = ()) -> None:
     """Raises `StudyFileError` if the file needs a confirmation, since it may come from somebody
     else. Executes no code that it names.
     """
@@ -199,25 +199,28 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
             yield f"{name.label} would be asked at {given}"
 
 
-def _plans(study: Study) -> list[Plan]:
+def plans_of(
+    study: StudyFile[Any], plan: Callable[[RunSettings], Iterable[Plan]], **shared: Any
+) -> list[Plan]:
+    """What `plan` makes of the settings of each task, beside those that all have.
+
+    Raises:
+        StudyFileError: a task cannot be asked, or is there twice; the error lists all of them.
+    """
     plans: dict[str, Plan] = {}
     mistakes: list[str] = []
     for number, task in enumerate(study.spec.tasks):
         try:
-            for plan in _plans_of(study, task):
-                if plan.task.name in plans:
+            given = RunSettings.read(**shared | task.settings, task=[study.task_text(task)])
+            for one in plan(given):
+                if one.task.name in plans:
                     raise UsageError(
-                        f"{plan.task.name} is here twice; put its axes and lengths together"
+                        f"{one.task.name} is here twice; put its axes and lengths together"
                     )
-                plans[plan.task.name] = plan
+                plans[one.task.name] = one
         except EyechartError as error:
             first, *more = (spelled(line, as_key) for line in error.lines)
             mistakes += [*study.error_at(["tasks", number], first).lines, *more]
     if mistakes:
         raise StudyFileError(*mistakes)
     return list(plans.values())
-
-
-def _plans_of(study: Study, task: StudyTask) -> list[Plan]:
-    given = RunSettings.read(**study.spec.settings | task.settings, task=[study.task_text(task)])
-    return selection.plans(given)

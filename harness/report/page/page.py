@@ -29,6 +29,7 @@ from eyechart.harness.report.charts.effects import Effect
 from eyechart.harness.report.charts.files import write_charts
 from eyechart.harness.report.charts.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.page import page_tables as listed
+from eyechart.harness.report.page.assets import ASSETS, read_asset, style
 from eyechart.harness.report.page.origin import origin
 from eyechart.harness.report.page.packed_samples import (
     CHUNK,
@@ -45,7 +46,6 @@ from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
 
-_ASSETS = Path(__file__).parent.parent / "assets"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
@@ -293,7 +293,7 @@ def _finite(value: Any) -> Any:
 def environment() -> Environment:
     """The templates of the pages."""
     templates = Environment(
-        loader=FileSystemLoader(_ASSETS),
+        loader=FileSystemLoader(ASSETS),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -315,15 +315,6 @@ def linked(text: str) -> Markup:
     links = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
     made = [Markup('<a href="{}">{}</a>{}').format(to, said, rest) for said, to, rest in links]
     return Markup("").join([escape(parts[0]), *made])
-
-
-def style() -> str:
-    return _colours() + read_asset("page.css") + read_asset("board.css")
-
-
-def read_asset(name: str) -> str:
-    """The text of a file in `assets/`."""
-    return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
@@ -349,13 +340,3 @@ def policy(*scripts: str) -> str:
 
 def _sha256(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _colours() -> str:
-    def rules(inks: dict[str, str]) -> str:
-        return ";".join(f"--{name}:{colour}" for name, colour in inks.items())
-
-    return (
-        f":root{{{rules(looks.LIGHT)}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{rules(looks.DARK)}}}}}\n"
-    )

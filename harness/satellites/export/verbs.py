@@ -1,4 +1,4 @@
-"""`bench export`: tasks for other engines, and runs for the places where results are published.
+"""Write tasks for other engines, and runs for platforms.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """

@@ -1,4 +1,4 @@
-"""The verb `gate`: runs against a saved baseline, with exit codes for pipelines.
+"""Compare runs with a saved baseline, for pipelines.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
@@ -29,7 +29,6 @@ gate_app = typer.Typer(rich_markup_mode=None)
 
 @gate_app.command(
     cls=Verb,
-    short_help="Compare runs with a saved baseline, for pipelines.",
     epilog=examples(
         "bench run --task counting --model tiny --draws 4",
         "bench gate --save baseline.json results/runs/tiny/*/*",

@@ -1,4 +1,4 @@
-"""The verb `import`: replies to batch files, and replies that somebody else collected.
+"""Take replies of batches into their runs.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
@@ -36,9 +36,7 @@ def _names_model(given: str) -> bool:
     return any(part.strip().startswith("model=") for part in given.split(","))
 
 
-@import_app.command(
-    short_help="Take replies of batches into their runs.", epilog=IMPORT_EXAMPLES, cls=Verb
-)
+@import_app.command(epilog=IMPORT_EXAMPLES, cls=Verb)
 @takes("run_kept_code")
 def import_(
     context: typer.Context,

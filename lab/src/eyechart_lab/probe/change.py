@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from eyechart.harness.analysis.length.interval import student
+from eyechart.harness.analysis import student
 
 LEVEL = 0.05
 """How often a row of lengths without any change is said to change, at most."""

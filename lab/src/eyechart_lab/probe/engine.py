@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from eyechart.harness.errors import TaskError
-from eyechart.harness.plan.plan import Plan, make_sample
+from eyechart.harness.plan import Plan, make_sample
 from eyechart.harness.spec import CellKey, Condition, Line, Sample
 from eyechart.providers.base import PromptOverflowError
 from eyechart_lab.probe.folder import (

@@ -14,13 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from eyechart.harness.analysis.length.curve import curve
-from eyechart.harness.analysis.length.fit import fit
-from eyechart.harness.analysis.length.interval import Bound, Span, span_text, wilson
-from eyechart.harness.analysis.order.apart import named
-from eyechart.harness.analysis.samples.judged_run import JudgedCondition
+from eyechart.harness.analysis import (
+    Bound,
+    JudgedCondition,
+    Span,
+    curve,
+    fit,
+    named_length,
+    span_text,
+    wilson,
+)
+from eyechart.harness.spec import LINE as OF_LINE
 from eyechart.harness.spec import Line
-from eyechart.harness.spec.columns import LINE as OF_LINE
 from eyechart_lab.probe.measures.readout import LEAST
 
 RIGHT, ORDERED, READ, APART = SHARES = (
@@ -162,5 +167,5 @@ def _of_rows(
         fitted = fit(of_rows, threshold)
     shortest = min((line.low for line in lines), default=0)
     longest = max((line.high for line in lines), default=0)
-    found = named(fitted, float(shortest), float(longest))
+    found = named_length(fitted, float(shortest), float(longest))
     return FallingShare(name, tuple(shares), found.length, found.length_ci, unknown_from)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,9 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.analysis import JudgedRun
 from eyechart.harness.errors import UsageError
-from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.charts import charts
 from eyechart.harness.report.charts.looks import Look, Spec
 from eyechart.harness.report.charts.panels import (
@@ -73,7 +72,9 @@ class ProbePanels:
         """Whether the folder is that of a probe."""
         return is_probe(folder)
 
-    def read(self, folders: Sequence[Path], runs: Sequence[JudgedRun], warn: Warn) -> DrawMore:
+    def read(
+        self, folders: Sequence[Path], runs: Sequence[JudgedRun], warn: Callable[[str], None]
+    ) -> DrawMore:
         """Reads the probes of tasks that `runs` have.
 
         Raises:

@@ -19,8 +19,7 @@ from filelock import FileLock, Timeout
 
 from eyechart import Task
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replace_file
-from eyechart.harness.journal.manifest import run_folder
+from eyechart.harness.journal import replace_file, run_folder
 from eyechart.harness.spec import CellKey, Condition, Line, Settings
 from eyechart.providers.naming import named
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eyechart.harness.plan.plan import Plan, item_of
+from eyechart.harness.plan import Plan, item_of
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import Tokens
 

@@ -22,7 +22,7 @@ from eyechart.harness.cli.terminal import (
 )
 from eyechart.harness.errors import COMPLETE, INTERRUPTED
 from eyechart.harness.journal.software import software
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan import Plan
 from eyechart.harness.spec import Settings
 from eyechart.providers.naming import named
 from eyechart_lab.probe.engine import Probe, Probed

@@ -15,8 +15,7 @@ from eyechart.harness.cli.outputs import check_drawing, check_output
 from eyechart.harness.cli.tables.layout import Column, show_blocks, show_title, table
 from eyechart.harness.cli.terminal import echo, show
 from eyechart.harness.errors import COMPLETE, UsageError
-from eyechart.harness.journal.files import replace_file
-from eyechart.harness.settings.figure import DRAWN
+from eyechart.harness.journal import replace_file
 from eyechart_lab.probe.rope import (
     SEARCHED,
     decay_bound,
@@ -32,7 +31,7 @@ _SHOWN = 4
 _LARGEST = 1e12
 _MOST = 100
 """Bases and contexts of one command; one context can take a minute."""
-_ENDINGS = {".csv": b"base,head_dim,", ".svg": DRAWN["svg"]}
+_ENDINGS = {".csv": b"base,head_dim,", ".svg": b"<svg"}
 _WIDTH, _HEIGHT = 560, 300
 """Of the chart, in pixels."""
 _NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once", "bound": "upper bound"}

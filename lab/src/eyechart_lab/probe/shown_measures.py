@@ -8,8 +8,8 @@ from typing import Literal
 
 import pandas as pd
 
+from eyechart.harness.spec import LINE as OF_LINE
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.columns import LINE as OF_LINE
 from eyechart_lab.probe.change import MeasureAtLength, MeasureChange, change_with_length
 from eyechart_lab.probe.measures.collapse import LINE
 from eyechart_lab.probe.passes import COUNTER

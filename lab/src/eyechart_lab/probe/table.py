@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal import replace_file
 from eyechart_lab.probe.change import MeasureAtLength
 from eyechart_lab.probe.folder import Measured, read_manifest, read_measured
 from eyechart_lab.probe.measures.catalogue import unit_of

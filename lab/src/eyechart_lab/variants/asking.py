@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from eyechart import Run, run
-from eyechart.harness.analysis.samples.judged_run import (
+from eyechart.harness.analysis import (
     JudgedCondition,
     JudgedRun,
+    has_results,
     part_of,
     read_run,
+    write_results,
 )
-from eyechart.harness.analysis.tables.results import has_results, write_results
 from eyechart.harness.errors import JournalError
-from eyechart.harness.face.options.run_options import models_of
-from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.journal.record import Warn
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.face.options import models_of
+from eyechart.harness.journal import MANIFEST
+from eyechart.harness.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.spec.columns import LINE
+from eyechart.harness.spec import LINE
 from eyechart_lab.variants.ceilings import Ceilings
 from eyechart_lab.variants.folders import Model
 from eyechart_lab.variants.reading import Lab
@@ -69,7 +69,9 @@ class LabCell:
     """The ends of its 95 % interval over the rows."""
 
 
-def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple[list[Run], bool]:
+def ask(
+    lab: Lab, model: Model, keep: Callable[[], None], notify: Callable[[str], None]
+) -> tuple[list[Run], bool]:
     """Asks a model the samples of every task that have no answer yet; returns its runs, and whether
     anything was asked. `keep` puts the model into its folder.
 
@@ -116,7 +118,7 @@ def _settings(lab: Lab, model: Model) -> Iterator[dict[str, Any]]:
 
 
 def _judged(
-    plan: Plan, model: Model, settings: Mapping[str, Any], notify: Warn
+    plan: Plan, model: Model, settings: Mapping[str, Any], notify: Callable[[str], None]
 ) -> JudgedRun | None:
     """The run of a plan, with the answers that it has; `None` if there is none."""
     given = RunSettings.read(**settings, model=[_name(model)])

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal import replace_file
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
 from eyechart_lab.variants import lab_output

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.cli.documents import rows_of
-from eyechart.harness.face.options.run_options import shaping
-from eyechart.harness.plan import selection
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.face.options import shaping
+from eyechart.harness.plan import Plan, selection
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.registry.model_name import parse_model

@@ -9,25 +9,18 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.options.trust import NOT_TRUSTED, why_tasks
-from eyechart.harness.plan import selection
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.options import plans_of, refuse_doubtful
+from eyechart.harness.plan import Plan, selection
 from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.settings.spelling import as_key
-from eyechart.harness.study.reading import read_as
-from eyechart.harness.task.files import SUFFIXES
-from eyechart.harness.task.problems import file_error
-from eyechart.harness.task.source import Problem, YamlFile
+from eyechart.harness.study import Problem, StudyFile, YamlFile, read_as
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.naming import spelled
 from eyechart_lab.probe.measures.catalogue import check_measures
 from eyechart_lab.variants.ceilings import Ceilings, ceilings
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import (
     TASK_OF_LAB,
     LabSpec,
-    LabTask,
     ProbePart,
     Training,
     digest_of,
@@ -43,13 +36,9 @@ _BESIDES = 8
 
 
 @dataclass(frozen=True)
-class Lab:
+class Lab(StudyFile[LabSpec]):
     """A study that can be trained: its file and the plans of its tasks."""
 
-    spec: LabSpec
-    path: Path
-    text: str
-    file: YamlFile
     plans: Sequence[Plan]
     """What each task asks, in the order of the file."""
     trusts: bool
@@ -103,10 +92,6 @@ class Lab:
         content = {"variant": variant.model_dump(mode="json"), "training": training}
         return digest_of({**content, "data": self.data_digest})
 
-    def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
-        """An error at a part of the file."""
-        return file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
-
 
 def most_tokens(plan: Plan) -> int:
     """Tokens for a reply: no right one has more tokens than characters. A model that has not
@@ -122,10 +107,10 @@ def read_lab(path: Path, *, trusts: bool = False) -> Lab:
     Raises:
         StudyFileError: the file has mistakes; the error lists all of them.
     """
-    spec, text, file = read_as(path, LabSpec.model_validate, _fields_at, _problems)
+    read = read_as(path, LabSpec.model_validate, _fields_at, _problems)
     if not trusts:
-        _refuse_doubtful(path, file, spec)
-    return Lab(spec, path, text, file, _plans(path, file, spec), trusts)
+        refuse_doubtful(read)
+    return Lab(read.spec, path, read.text, read.file, plans_of(read, _plan), trusts)
 
 
 @cache
@@ -192,62 +177,23 @@ def _of_tasks(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
         if shortest > longest:
             place = file.position(["tasks", number, "trained"])
             yield Problem(place, f"trained: the shortest row, {shortest}, is longer than {longest}")
-        if task.task in [one.task for one in spec.tasks[:number]]:
-            place = file.position(["tasks", number])
-            yield Problem(place, f"{task.task!r} is here twice; put its axes and lengths together")
         for length, count in Counter(task.settings.get("lengths", ())).items():
             if count > 1:
                 place = file.position(["tasks", number, "lengths"])
                 yield Problem(place, f"lengths: {length} is here twice; leave one of them out")
 
 
-def _named(path: Path, task: LabTask) -> str:
-    """The name of a task, as a command would have it: a path is relative to the file."""
-    is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")
-    return str(path.parent / task.task) if is_path else task.task
-
-
-def _refuse_doubtful(path: Path, file: YamlFile, spec: LabSpec) -> None:
-    """Raises `StudyFileError` if the file names code of a user, since it may be a stranger's."""
-    doubts = [
-        Problem(file.position(["tasks", number]), why)
-        for number, task in enumerate(spec.tasks)
-        for why in why_tasks(path.parent, _named(path, task))
-    ]
-    if doubts:
-        lines = file_error(path, doubts, StudyFileError).lines
-        raise StudyFileError(*lines, NOT_TRUSTED)
-
-
-def _plans(path: Path, file: YamlFile, spec: LabSpec) -> list[Plan]:
-    """The plan of each task.
-
-    Raises:
-        StudyFileError: a task cannot be asked, or no examples of it can be drawn.
-    """
-    found: list[Plan] = []
-    mistakes: list[str] = []
-    for number, task in enumerate(spec.tasks):
-        try:
-            found.append(_plan(path, task))
-        except EyechartError as error:
-            first, *more = (spelled(line, as_key) for line in error.lines)
-            place = Problem(file.position(["tasks", number]), first)
-            mistakes += [*file_error(path, [place], StudyFileError).lines, *more]
-    if mistakes:
-        raise StudyFileError(*mistakes)
-    return found
-
-
-def _plan(path: Path, task: LabTask) -> Plan:
-    given = RunSettings.read(**task.settings, task=[_named(path, task)])
+def _plan(given: RunSettings) -> list[Plan]:
+    """The plan of a task that examples can be drawn of."""
     planned, *others = selection.plans(given)
     if others:
         names = ", ".join(plan.task.name for plan in (planned, *others))
-        raise UsageError(f"{task.task!r} is several tasks; list each of them on its own: {names}")
+        raise UsageError(
+            f"{given.task[0]!r} is several tasks; list each of them on its own: {names}"
+        )
     if planned.task.spec.generator is None:
         raise UsageError(
             f"{planned.task.name!r} has ready items and no generator, so no examples can be drawn "
             "of it; name a task with a generator"
         )
-    return planned
+    return [planned]

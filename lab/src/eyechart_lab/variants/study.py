@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -21,8 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from eyechart.harness.spec.answer import Part
-from eyechart.harness.study.spec import TASK, StudyTask, Text
+from eyechart.harness.study import TASK, StudyTask, Text
 from eyechart_lab.variants.variant import Variant
 
 MOST_SEEDS = 50
@@ -34,7 +34,11 @@ VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=3
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
-class Training(Part):
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Training(_Part):
     """How every variant is trained."""
 
     steps: Annotated[int, Field(gt=0, le=10_000_000)] = 3000
@@ -87,7 +91,7 @@ class Training(Part):
         return min(1.0, (step + 1) / until) if until else 1.0
 
 
-class ProbePart(Part):
+class ProbePart(_Part):
     """What `bench probe` measures inside every trained model."""
 
     measures: Annotated[list[Text], Field(min_length=1)] = Field(
@@ -131,10 +135,9 @@ def _mapping(given: Any) -> Any:
     return given
 
 
-class LabSpec(Part):
+class LabSpec(_Part):
     """A laboratory study: every variant is trained with every seed, and asked every task."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
     """The name of its folder."""
     title: Text

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan import Plan
 from eyechart.harness.spec import Condition, write_row
 from eyechart.providers.base import SetupError
 from eyechart.providers.tiny.tokenizer import PIECE

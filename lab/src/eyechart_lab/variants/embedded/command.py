@@ -7,7 +7,7 @@ from pathlib import Path
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.terminal import echo, say
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal import replace_file
 from eyechart.harness.spec.duration import duration
 from eyechart_lab.variants.embedded.examples import tasks
 from eyechart_lab.variants.embedded.tokenizer import build, vocabulary

@@ -13,7 +13,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from eyechart.harness.report.page.page import style
+from eyechart.harness.report.page.assets import style
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
 from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow

@@ -9,9 +9,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Literal, TypeAlias
 
-from eyechart.harness.analysis.comparison.paired_curves import holm
-from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart.harness.analysis.length.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis import SIGNIFICANT, Bound, Span, holm, span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.results.seeds import (
@@ -98,7 +96,7 @@ class OfSeed:
             below = Bound("<", shortest)
             is_right = any((cell.accuracy or 0) >= THRESHOLD for cell in self.asked)
             return None if is_right else SeedLength(below, (below, below))
-        sign: Sign = _SIGNS[one.effective_length_bound]
+        sign = _SIGNS[one.effective_length_bound]
         if sign == ">" and one.effective_length < longest:
             return None
         length = Bound(sign, min(one.effective_length, limit))
@@ -134,7 +132,7 @@ def _share(correct: int, n: int) -> OfModel | None:
     return share_of(correct, n) if n else None
 
 
-_SIGNS: Mapping[str, Sign] = {"": "=", "<": "<", ">": ">"}
+_SIGNS: Mapping[str, Literal["<", "=", ">"]] = {"": "=", "<": "<", ">": ">"}
 Verdict: TypeAlias = Literal[
     "",
     "better",

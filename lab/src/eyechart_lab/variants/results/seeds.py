@@ -13,8 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart.harness.analysis.length.interval import Bound, Span, student, wilson
+from eyechart.harness.analysis import SIGNIFICANT, Bound, Span, student, wilson
 
 FEWEST = 3
 """Seeds from which an interval over seeds is given."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart.harness.analysis.length.interval import span_text
+from eyechart.harness.analysis import SIGNIFICANT, span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.results.results import (
     LEARNT,

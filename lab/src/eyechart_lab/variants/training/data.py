@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replacing
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.journal import replacing
+from eyechart.harness.plan import Plan
 from eyechart.harness.spec import Condition, Item
 from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.choices import ExtraTokens, Memory

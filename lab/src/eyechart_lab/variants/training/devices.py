@@ -18,10 +18,8 @@ import torch
 from transformers.utils import logging
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.plan.forced_choice import ForcedChoice
-from eyechart.harness.plan.plan import Plan
-from eyechart.harness.plan.request import request_of
-from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.plan import ForcedChoice, Plan, request_of
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
 from eyechart.providers.naming import named
 from eyechart.providers.registry.model_name import parse_model
@@ -129,7 +127,7 @@ def _requests(lab: Lab, plan: Plan, most: int) -> Iterator[Request]:
     """As many requests as a run sends at the same time, or one for each cell."""
     is_chosen = lab.spec.read == "likelihood"
     choice = ForcedChoice(plan.task, plan.seed) if is_chosen else None
-    for sample in islice(plan, max(RunLimits().max_connections, len(plan.sizes))):
+    for sample in islice(plan, max(RunSettings().max_connections, len(plan.sizes))):
         yield request_of(sample, most, 0.0, plan.seed, choice, api="chat")
 
 

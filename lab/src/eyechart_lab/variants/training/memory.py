@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan import Plan
 from eyechart.providers.in_process.free_memory import GIB, free_bytes
 from eyechart_lab.variants.choices import (
     ExtraTokens,

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from transformers.utils import logging
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replace_file, replacing
+from eyechart.harness.journal import replace_file, replacing
 from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.config import config_of
 from eyechart_lab.variants.embedded.training import OfEmbedded

@@ -1,4 +1,4 @@
-"""The verb `lab`: variants of a model, trained and asked.
+"""Train variants of a model, and ask them.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
@@ -22,12 +22,11 @@ from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.errors import UsageError
 from eyechart.providers.close_match import closest
 
-lab_app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 _MOST_JOBS = 256
 
 
-@lab_app.command(
-    short_help="Train variants of a model, and ask them.",
+@app.command(
     epilog=examples(
         "bench lab study.yaml --dry-run",
         "bench lab study.yaml --jobs 2",

@@ -1,11 +1,10 @@
-"""The options of the verbs that look inside: `rope`, `probe`.
+"""Measure the inside of a model.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,74 +19,11 @@ from eyechart.harness.cli.parsing.options import (
     settings_of,
     takes,
     warner_for_default_axes,
-    whole,
 )
-from eyechart.harness.cli.parsing.settings import AskingVerb, Verb
+from eyechart.harness.cli.parsing.settings import AskingVerb
 from eyechart.harness.cli.terminal import warn
 
-ROPE_EXAMPLES = examples(
-    "bench rope --base 500000 --head-dim 128",
-    "bench rope --base 10000,500000,1000000 --context 8192,131072",
-    "bench rope --base 10000 --head-dim 32 --to 4096 -o rope.csv -o rope.svg",
-)
-_MOST_DISTANCE = 1 << 20
-
-
-rope_app = typer.Typer(rich_markup_mode=None)
-probe_app = typer.Typer(rich_markup_mode=None)
-
-
-@rope_app.command(
-    short_help="Answer questions about rotary positions.", epilog=ROPE_EXAMPLES, cls=Verb
-)
-def rope(
-    *,
-    base: Annotated[
-        list[str] | None,
-        typer.Option("--base", metavar="N[,N]", help="Base of the rotary frequencies."),
-    ] = None,
-    head_dim: Annotated[
-        int, typer.Option(metavar="N", parser=whole(2, 4096), help="Width of a head.")
-    ] = 128,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--context", metavar="N[,N]", help="Tokens for which the least base is searched."
-        ),
-    ] = None,
-    to: Annotated[
-        int,
-        typer.Option(
-            metavar="N", parser=whole(1, _MOST_DISTANCE), help="Longest distance of the curves."
-        ),
-    ] = 65_536,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File of the curves, .csv or .svg; several may."
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer questions about rotary positions without a model.
-
-    How similar a query and an equal key are at each distance, the first distance at which that is
-    negative, and the least base with which it never is in a context.
-    """
-    from eyechart_lab.probe.rope_command import rope as show_rope
-
-    raise typer.Exit(
-        show_rope(
-            listed(base or ["10000"]),
-            head_dim,
-            listed(context or ["1024,4096,16384"]),
-            to,
-            output or [],
-            as_json=as_json,
-        )
-    )
-
-
+app = typer.Typer(rich_markup_mode=None)
 PROBE_EXAMPLES = examples(
     "bench probe --model tiny --task counting/ones --axis separator=all --lengths 5,50,500",
     "bench probe --model tiny --task copying/first_last --measure collapse,attention",
@@ -103,9 +39,7 @@ def _measures(given: list[str] | None) -> list[str]:
     return [*check_measures(listed(given or []))]
 
 
-@probe_app.command(
-    short_help="Measure the inside of a model.", epilog=PROBE_EXAMPLES, cls=AskingVerb
-)
+@app.command(epilog=PROBE_EXAMPLES, cls=AskingVerb)
 @takes("task", *PLANNED, "system", "out", task=..., samples=3)
 def probe(
     context: typer.Context,
@@ -150,7 +84,7 @@ def probe(
     The same command again continues where it stopped; more lengths, samples, conditions or measures
     grow the same probe.
     """
-    from eyechart.harness.face.options.run_options import shaping
+    from eyechart.harness.face.options import shaping
     from eyechart.harness.plan import selection
     from eyechart.providers.base import ModelSettings
     from eyechart.providers.registry.model_name import parse_model
