@@ -27,7 +27,7 @@ def pooled(runs: RunsArgument, *, as_json: JsonOption = False) -> None:
     judged = [read_run(folder) for folder in runs]
     if len({(run.manifest.model, run.manifest.task) for run in judged}) > 1:
         raise UsageError("these runs are not all of one model and one task")
-    if len({run.manifest.settings["seed"] for run in judged}) < len(judged):
+    if len({run.manifest.settings.seed for run in judged}) < len(judged):
         raise UsageError("two of these runs have the same seed, and so the same rows")
     scored, correct = Counter[int](), Counter[int]()
     for run in judged:
