@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eyechart.harness.face import panels
 from eyechart.harness.settings.figure import KINDS
 from tests.conftest import Lab
 
@@ -61,5 +62,6 @@ ORDER = "the baseline comes first: bench gate BASELINE RUN…"
 )
 def test_mistakes_are_one_line_in_lower_case(lab: Lab, command: str, said: str) -> None:
     """With what was probably meant, or what says more."""
+    lab.monkeypatch.setattr(panels, "panel_sources", lambda _warn: [])  # none adds a figure
     lab.monkeypatch.chdir(lab.folder)
     assert lab.bench(*command.split()).one_line(2) == f"bench: {said}"

@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.main import get_command
 
+import eyechart
 from eyechart.harness.cli import app
 from eyechart.providers.plugins.contract import PluginError
 from eyechart.providers.plugins.plugins import (
@@ -45,6 +46,7 @@ from eyechart.harness.report.charts.panels import Figure, Panel
 
 class Panels:
     what = "a note"
+    kinds = {"note": "no note of these runs is here"}
 
     def has(self, folder):
         return (folder / "note.txt").is_file()
@@ -52,9 +54,8 @@ class Panels:
     def read(self, folders, runs, warn):
         text = folders[0].joinpath("note.txt").read_text()
         spec = {"mark": "point", "height": 100, "data": {"name": "noted"}}
-        return lambda section: [
-            Figure("noted", text, spec, (Panel(runs[0].manifest.model, "", {"noted": []}),))
-        ]
+        panel = Panel(runs[0].manifest.model, "", {"noted": []})
+        return lambda section: [Figure("noted", text, spec, (panel,), kinds=("note",))]
 
 
 PANELS = Panels()
@@ -178,6 +179,21 @@ def test_ours_cannot_be_replaced(lab: Lab, site: Path) -> None:
     assert "Compare runs with a saved baseline, for pipelines." in done.out
 
 
+def test_a_package_adds_a_kind_of_figure(lab: Lab, site: Path) -> None:
+    """Below the curve of the run; the message of a kind without any is the package's."""
+    plug(site, "acme-note", {PANELS: {"note": "drawing:PANELS"}}, files={"drawing.py": DRAWS})
+    assert lab.bench_run("--axis", "separator=none").code == 0
+    run = lab.the_run()
+    lab.bench("figure", "note", run).one_line(2, "no note of these runs is here")
+    lab.bench("figure", "notes", run).one_line(2, "no figure 'notes'; did you mean 'note'?")
+    note = lab.folder / "note"
+    note.mkdir()
+    (note / "note.txt").write_text("Seen by a microscope")
+    (spec,) = (chart.to_dict() for chart in eyechart.figures("note", [run, note]).values())
+    assert len(spec["vconcat"]) == 2
+    assert {"curve", "noted"} <= set(spec["datasets"])
+
+
 def test_a_package_draws_on_the_page(lab: Lab, site: Path) -> None:
     """Its folder is named beside a run, and its figure stands on the page."""
     plug(site, "acme-note", {PANELS: {"note": "drawing:PANELS"}}, files={"drawing.py": DRAWS})
@@ -190,7 +206,7 @@ def test_a_package_draws_on_the_page(lab: Lab, site: Path) -> None:
     page = lab.folder / "page.html"
     done = lab.bench("report", folder, note, "-o", page)
     assert done.code == 0
-    assert "it has no what, has, read" in done.err
+    assert "it has no what, kinds, has, read" in done.err
     assert "Seen by a microscope" in page.read_text()
     done = lab.bench("report", note, "-o", page)
     assert done.code == 2

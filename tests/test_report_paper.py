@@ -185,7 +185,6 @@ class TestFiles:
             (("accuracy", "RUN", "--font", "a<b>"), ["the font 'a<b>' has '<'"]),
             (("accuracy", "RUN", "--font", "A & B"), ["the font 'A & B' has '&'"]),
             (("readings", "RUN"), ["no model is here with both readings", "--read likelihood"]),
-            (("probe", "RUN"), ["no probe of these runs is here", "'bench probe'"]),
         ],
     )
     def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: list[str]) -> None:

@@ -26,7 +26,9 @@ def panel_sources(warn: Warn) -> list[PanelSource]:
     for plugin in found.usable.values():
         try:
             source = plugin.load()
-            if lacks := [part for part in ("what", "has", "read") if not hasattr(source, part)]:
+            if lacks := [
+                part for part in ("what", "kinds", "has", "read") if not hasattr(source, part)
+            ]:
                 raise plugin.error(f"it has no {', '.join(lacks)}")
         except PluginError as error:
             warn(str(error))
@@ -35,6 +37,12 @@ def panel_sources(warn: Warn) -> list[PanelSource]:
     for refused in found.refused.values():
         warn(str(refused))
     return sources
+
+
+def added_kinds() -> dict[str, str]:
+    """The kinds of figures for papers that packages add, see `PanelSource.kinds`."""
+    sources = panel_sources(lambda _: None)  # whoever reads folders warns
+    return {kind: said for source in sources for kind, said in source.kinds.items()}
 
 
 def sorted_out(folders: Sequence[Path], warn: Warn) -> tuple[list[Path], Beside]:

@@ -13,9 +13,7 @@ CHARTS = {
     "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
     "lengths": "the effective lengths of all models with their intervals, and the near and apart "
     "lengths of answers that have them",
-    "readings": "free text and forced choice of one model, and what a probe reads off its states",
-    "probe": "each measure of a probe below the curve of its run",
-    "first": "what fails first as rows grow, of a run and a probe with the measure readout",
+    "readings": "free text and forced choice of one model, and what a package reads off its states",
 }
 """Kind of a chart -> what it shows."""
 TABLE = "table"

@@ -69,6 +69,13 @@ def test_a_conversation_is_not_probed(lab: Lab, sums: Path) -> None:
     done.one_line(2, "several turns", "'bench run' and Inspect do")
 
 
+def test_without_a_probe_nothing_is_drawn(lab: Lab) -> None:
+    """The message names what makes one."""
+    lab.bench_run("--lengths", "3", "--samples", "2")
+    for kind, said in (("probe", "no probe of these runs is here"), ("first", "--measure readout")):
+        lab.bench("figure", kind, lab.the_run()).one_line(2, said, "'bench probe")
+
+
 @pytest.mark.parametrize("form", DRAWN)
 def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     """The message names it."""

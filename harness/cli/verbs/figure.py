@@ -30,7 +30,6 @@ app = typer.Typer(rich_markup_mode=None)
         "bench figure accuracy results/runs/tiny/counting/ones@1-* -o accuracy.pdf",
         "bench figure lengths 'results/runs/**/counting/ones@1-*' -o lengths --format pdf,svg",
         "bench figure table 'results/runs/**/counting/ones@1-*' -o table.tex",
-        "bench figure probe results/runs/tiny/*/* results/probes/tiny/*/* --width 6.75",
     ),
 )
 @takes(*JUDGED)
@@ -90,7 +89,8 @@ def figure(
 
     KINDS
 
-    Folders of probes stand beside those of their runs. Several figures of a kind stand below each
+    Packages may add kinds: eyechart-lab adds some of probes, whose folders stand beside those of
+    their runs. Several figures of a kind stand below each
     other in the file. Lines on stderr say what a caption must say. Tables of tests are those of
     bench compare --format, and those of ranks of bench leaderboard --format.
     """

@@ -11,9 +11,9 @@ from eyechart.harness.cli.parsing.options import listed
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.panels import sorted_out
+from eyechart.harness.face.panels import added_kinds, sorted_out
 from eyechart.harness.report.page.section import sections
-from eyechart.harness.settings.figure import DRAWN, TABLE, TABLES, FigureStyle
+from eyechart.harness.settings.figure import CHARTS, DRAWN, TABLE, TABLES, FigureStyle
 from eyechart.harness.settings.judging import JudgeSettings
 
 
@@ -35,13 +35,14 @@ def figure(
     from eyechart.harness.report.paper.figures import check_kind, paper_figures
     from eyechart.harness.report.paper.files import write_figures
 
-    check_kind(kind)
+    added = {} if kind in CHARTS else added_kinds()
+    check_kind(kind, added)
     stem, kinds = _files(output or Path(kind), formats, [*DRAWN])
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     runs = [*readable_runs(named, judging, unread)]
     draw_more = [source.read(mine, runs, warn) for source, mine in beside]
-    found = paper_figures(kind, sections(runs, judging.threshold), style, draw_more)
+    found = paper_figures(kind, sections(runs, judging.threshold), style, draw_more, added)
     for one in kinds:  # behind all that is read: an extra must not be installed for wrong input
         check_drawing("--format", one)
     print_files(write_figures(found, stem, kinds), as_json=as_json)

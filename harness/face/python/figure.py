@@ -10,7 +10,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.options.arguments import argument
 from eyechart.harness.face.options.run_options import as_warning
-from eyechart.harness.face.panels import sorted_out
+from eyechart.harness.face.panels import added_kinds, sorted_out
 from eyechart.harness.face.python.result import Run
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.paper.figures import paper_figures
@@ -34,10 +34,10 @@ def figures(
     """The figures for a paper of this kind, as `bench figure` draws them: task, model and condition
     -> an Altair chart with its data in `datasets`, and in `usermeta` the notes for its caption.
 
-    `kind` is `accuracy`, `lengths`, `readings`, `probe` or `first`. `runs` are one or several;
-    folders of probes stand beside those of runs. `width` and `height` are in inches with all
-    labels, `font_size` in points. Effective lengths are at the threshold of the first `Run` among
-    `runs`, else at 85 %.
+    `kind` is `accuracy`, `lengths` or `readings`, or one that a package adds: eyechart-lab `probe`
+    and `first`. `runs` are one or several; folders of such a package stand beside those of runs.
+    `width` and `height` are in inches with all labels, `font_size` in points. Effective lengths are
+    at the threshold of the first `Run` among `runs`, else at 85 %.
 
     Raises:
         JournalError: a folder has no run, or it cannot be read.
@@ -55,7 +55,11 @@ def figures(
     threshold = next((one.threshold for one in given if isinstance(one, Run)), THRESHOLD)
     draw_more = [source.read(mine, judged, as_warning) for source, mine in beside]
     drawn = paper_figures(
-        argument("kind", kind, full_text), sections(judged, threshold), style, draw_more
+        argument("kind", kind, full_text),
+        sections(judged, threshold),
+        style,
+        draw_more,
+        added_kinds(),
     )
     return {
         figure.title: (alt.VConcatChart if "vconcat" in figure.spec else alt.LayerChart).from_dict(

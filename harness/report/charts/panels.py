@@ -46,8 +46,9 @@ class Figure:
     reading: str = ""
     """What the values are called beside the accuracy of free text and forced choices, where they
     are shares of answers too; else empty."""
-    is_first: bool = False
-    """Whether it shows what fails first."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of figures for papers, of those of its `PanelSource`, that show it below the curve of
+    its run."""
 
     @property
     def least(self) -> int:
@@ -97,6 +98,9 @@ class PanelSource(Protocol):
 
     what: str
     """What one of its folders is called, with its article: `a probe`."""
+    kinds: Mapping[str, str]
+    """Each kind that it adds to `bench figure` -> what is said if there is nothing of it to draw.
+    """
 
     def has(self, folder: Path) -> bool:
         """Whether the folder is one of its own. Nothing but the folder's file names is read."""

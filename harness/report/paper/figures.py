@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -58,35 +59,41 @@ class PaperFigure:
         return ": ".join(filter(None, (self.task, self.name)))
 
 
-def check_kind(kind: str) -> None:
-    """Raises `UsageError` where no chart is of this kind."""
+def check_kind(kind: str, added: Mapping[str, str]) -> None:
+    """Raises `UsageError` where no chart is of this kind, neither of ours nor of those `added` by
+    packages.
+    """
     if kind == TABLE:
         raise UsageError("a table is no chart; 'to_latex' and 'to_markdown' of a run return it")
-    if kind not in CHARTS:
-        raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, KINDS)}")
+    if kind not in CHARTS and kind not in added:
+        raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, [*KINDS, *added])}")
 
 
 def paper_figures(
-    kind: str, sections: Sequence[Section], style: FigureStyle, draw_more: Sequence[DrawMore] = ()
+    kind: str,
+    sections: Sequence[Section],
+    style: FigureStyle,
+    draw_more: Sequence[DrawMore],
+    added: Mapping[str, str],
 ) -> list[PaperFigure]:
-    """The figures of this kind about the runs of each task; `readings`, `probe`
-    and `first` also show what `draw_more` draws of them.
+    """The figures of this kind about the runs of each task; `readings`, and the kinds that are
+    `added` by packages, also show what `draw_more` draws of them.
 
     Raises:
         UsageError: there is no such kind, or nothing to draw of it.
     """
-    check_kind(kind)
+    check_kind(kind, added)
     if not any(section.estimates for section in sections):
         raise UsageError("no sample of these runs is scored, so there is nothing to draw")
     found = []
     for section in sections:
-        figures = list(_OF_KIND[kind](section, style, draw_more))
+        figures = list(_OF_KIND.get(kind, partial(_added, kind))(section, style, draw_more))
         found += [
             PaperFigure(section.name, name, spec | {"usermeta": {"notes": list(said)}}, tuple(said))
             for name, spec, said in figures
         ]
     if not found:
-        raise UsageError(_NOTHING[kind])
+        raise UsageError(_NOTHING.get(kind) or added[kind])
     return found
 
 
@@ -95,10 +102,6 @@ _NOTHING: Mapping[str, str] = {
     "lengths": "no effective length is there, so there is nothing to draw",
     "readings": "no model is here with both readings of one task, so there is nothing to draw; "
     f"make the second run with {named('reading', 'likelihood')}, and name both",
-    "probe": "no probe of these runs is here, so there is nothing to draw; name its folder too, "
-    "which 'bench probe' makes under 'probes'",
-    "first": "no probe of these runs has what can be read at the end, so there is nothing to draw; "
-    "'bench probe --measure readout' measures it, and its folder is named too",
 }
 
 _Found: TypeAlias = Iterator[tuple[str, Spec, Sequence[str]]]
@@ -230,7 +233,7 @@ def _mark(look: Look, colour: str, length: Bound | None, span: Span | None) -> d
 
 
 def _readings(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
-    """Free text and forced choice of one model, and what a probe reads off its states."""
+    """Free text and forced choice of one model, and what a package reads off its states."""
     drawn = [figure for draw in draw_more for figure in draw(section) if figure.reading]
     for first, second in combinations(section.runs, 2):
         model = readings_of(first.run, second.run)
@@ -257,7 +260,7 @@ def _readings(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore
 
 
 def _inside(section: Section, figure: Figure, series: Series) -> Rows:
-    """The rows of a probe's figure of the model and condition of a series."""
+    """The rows of a package's figure of the model and condition of a series."""
     where = marks_of(section, series)["where"]
     return [
         row
@@ -276,19 +279,11 @@ def _series(section: Section, model: str, condition: Condition) -> Series:
     )
 
 
-def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
-    """Each measure below the curve of the run that it belongs to."""
-    return _below(section, style, [figure for draw in draw_more for figure in draw(section)])
-
-
-def _first(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
-    """What fails first, below the curve of its run."""
-    drawn = [figure for draw in draw_more for figure in draw(section)]
-    return _below(section, style, [figure for figure in drawn if figure.is_first])
-
-
-def _below(section: Section, style: FigureStyle, drawn: Sequence[Figure]) -> _Found:
-    """Figures of probes, each panel below the curve of its run."""
+def _added(
+    kind: str, section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]
+) -> _Found:
+    """What a package draws of this kind, each panel below the curve of its run."""
+    drawn = [figure for draw in draw_more for figure in draw(section) if kind in figure.kinds]
     curves = accuracy_figure(section)
     look = _look(curves)
     of_model = {(panel.model, panel.title): panel for panel in curves.panels}
@@ -308,8 +303,6 @@ _OF_KIND: Mapping[str, Callable[[Section, FigureStyle, Sequence[DrawMore]], _Fou
     "accuracy": _accuracy,
     "lengths": _lengths,
     "readings": _readings,
-    "probe": _probe,
-    "first": _first,
 }
 
 

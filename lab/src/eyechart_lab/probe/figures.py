@@ -63,10 +63,20 @@ def read_probe(folder: Path) -> ProbeOfRun:
     )
 
 
+_PROBE, _FIRST = "probe", "first"
+_NOTHING = {
+    _PROBE: "no probe of these runs is here, so there is nothing to draw; name its folder too, "
+    "which 'bench probe' makes under 'probes'",
+    _FIRST: "no probe of these runs has what can be read at the end, so there is nothing to draw; "
+    "'bench probe --measure readout' measures it, and its folder is named too",
+}
+
+
 class ProbePanels:
     """The folders of probes, as `bench report` takes them; see `PanelSource`."""
 
     what = "a probe"
+    kinds = _NOTHING
 
     def has(self, folder: Path) -> bool:
         """Whether the folder is that of a probe."""
@@ -191,7 +201,7 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
             tuple(panels),
             _SHARES,
             note=note + " ".join(said),
-            is_first=True,
+            kinds=(_PROBE, _FIRST),
         )
 
 
@@ -276,7 +286,14 @@ def _figure(
         is_share=shown.is_share,
     )
     return Figure(
-        "inside", shown.title, spec, tuple(panels), look, note=note, reading=shown.reading
+        "inside",
+        shown.title,
+        spec,
+        tuple(panels),
+        look,
+        note=note,
+        reading=shown.reading,
+        kinds=(_PROBE,),
     )
 
 
