@@ -7,8 +7,6 @@ known secrets, and only those that no reply would contain by chance.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,11 +28,9 @@ _WORD = re.compile(r"(?=.{1,12}$)(?:[a-z]+(?:[-_][a-z]+)*|[A-Z]+|[A-Z][a-z]+)")
 _SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_QUERY = re.compile(r"key|token|sig|secret|passw|credential|auth|^code$", re.IGNORECASE)
 _PATH = re.compile(r"~|/|\.{1,2}/|[A-Za-z]:\\")
-_QUOTE = r"['\"](?![\s,:;)\]}]|$)"
-"""A quotation mark that does not end the quoted text."""
-_USER_INFO = re.compile(rf"://((?:[^/<>\s'\"]|{_QUOTE}){{1,500}})@")
-_PAIR = re.compile(rf"([?&#]|&amp;)([\w.-]{{1,64}})=(?:[^?&#<>\s'\"]|{_QUOTE}){{1,4000}}")
-_SCHEME = re.compile(r"\b(basic|bearer)(\s+|%20|\+)([\w.~+/-]{4,4000}={0,2})", re.IGNORECASE)
+_USER_INFO = re.compile(r"://([^/<>\s'\"]{1,500})@")
+_PAIR = re.compile(r"([?&])([\w.-]{1,64})=[^?&#<>\s'\"]{1,4000}")
+_SCHEME = re.compile(r"\b(basic|bearer)(\s+)([\w.~+/-]{4,4000}={0,2})", re.IGNORECASE)
 _NO_WORD = re.compile(r"\d|=$|[a-z][A-Z]")
 """Matches in a token after `Basic` or `Bearer`, but not in a word."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
@@ -49,12 +45,7 @@ def keep_secret(value: str) -> None:
     """Makes `redact` and `mask` remove `value` from now on; of `Bearer value`, only the value."""
     value = value.strip()
     scheme, _, rest = value.partition(" ")
-    if rest and scheme.lower() in ("basic", "bearer"):
-        keep_secret(rest)
-        if scheme.lower() == "basic":
-            _keep_user_info(_from_base64(rest))
-    else:
-        _KNOWN.keep(value)
+    _KNOWN.keep(rest.strip() if scheme.lower() in ("basic", "bearer") and rest else value)
 
 
 def keep_key(value: str) -> None:
@@ -76,7 +67,6 @@ def _keep_user_info(given: str) -> None:
     for user_info in {given, unquote(given)} - {""}:
         user, colon, password = user_info.partition(":")
         keep_secret(password if colon else user)
-        _KNOWN.keep(base64.b64encode(user_info.encode(errors="replace")).decode())
 
 
 def _user_info(url: str) -> str:
@@ -90,13 +80,6 @@ def _pairs(url: str) -> Iterator[tuple[str, str]]:
     for pair in re.split(r"[?&#]", url)[1:]:
         name, equals, value = pair.partition("=")
         yield (name, value) if equals else ("key", pair)
-
-
-def _from_base64(text: str) -> str:
-    try:
-        return base64.b64decode(f"{text}==").decode(errors="replace")
-    except (binascii.Error, ValueError):
-        return ""
 
 
 def redact(text: str, secret: str = "") -> str:

@@ -155,18 +155,6 @@ def test_a_broken_verb_takes_nothing_else_down(lab: Lab, site: Path) -> None:
     lab.bench("odd").one_line(2, place, "it is an int, and should be a typer.Typer")
 
 
-def test_the_code_of_others_does_not_end_the_program_silently(lab: Lab, site: Path) -> None:
-    """A line says where it did, with a code of failure, whatever code it wanted."""
-    raised = {"a": "SystemExit(0)", "b": "SystemExit('bye')", "c": "GeneratorExit()"}
-    for name, ends in raised.items():
-        leaves = GREETS.replace("print(", f"raise {ends}  # (")
-        plug(site, name, {VERBS: {name: f"{name}:app"}}, files={f"{name}.py": leaves})
-    for name, ends in raised.items():
-        done = lab.bench(name, "Ada")
-        done.one_line(1, f"{name}.py:10 raised", ends.partition("(")[0])
-        assert "Traceback" in lab.bench("--debug", name, "Ada").err
-
-
 def test_ours_cannot_be_replaced(lab: Lab, site: Path) -> None:
     """A package with the name of one of our verbs is named, and ours is used."""
     plug(site, "acme-gate", {VERBS: {"gate": "greeting:app"}}, files={"greeting.py": GREETS})

@@ -16,7 +16,7 @@ import eyechart
 from eyechart.harness.analysis.adaptive.next_pairs import WAVES
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli.progress import LiveDisplay
-from eyechart.harness.errors import INCOMPLETE, JournalError, UsageError
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.asking.ask_pair import AskedPair
 from eyechart.harness.face.asking.ask_run import AskedRun, Limits
 from eyechart.harness.face.asking.engine import Talk
@@ -419,6 +419,21 @@ def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
     told: list[str] = []
     eyechart.compare(*pair.folders, ask=True, tasks=pair.lab.ones, warn=told.append)
     assert any("have no reply" in line for line in told)
+
+
+def test_with_fail_if_the_verdict_alone_gives_the_exit_code(pair: Pair) -> None:
+    """As that of a gate: the second run lacks no sample of the first, and is not worse."""
+    pair.run("near", right_to(8), "--lengths", "2,4,8", "--samples", "2")
+    pair.run("far", right_to(8), "--lengths", "2,4,8", "--samples", "3")
+
+    def dead(_request: Request) -> str:
+        raise BadRequestError("engine died")
+
+    pair.model("near", dead)
+    for options, code in (((), INCOMPLETE), (("--fail-if", "worse"), COMPLETE)):
+        done = pair.ask(*options)
+        assert "no reply (the last: engine died)" in " ".join(done.err.split())
+        assert done.code == code
 
 
 def test_a_limit_that_is_reached_without_all_replies(pair: Pair) -> None:

@@ -217,15 +217,22 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """The gate prints both values of each setting, and both models. It also prints both system
-    prompts, since the comparison of prompts does not include them.
+    """Gate and compare print both values of each setting, also system prompts, since the comparison
+    of prompts does not include them. Names that have the models or the settings are not repeated.
     """
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
+    old = run(lab, "a", right_to(8)).folder
     other = run(lab, "d", right_to(8), settings=settings).folder
-    printed = " ".join(lab.bench("gate", before, other).out.split())
-    of_run = "asked with model=scripted/d, max_tokens=9000, system=Look twice."
-    of_baseline = "model=scripted/a, max_tokens=auto, system=none."
-    assert f"The run was {of_run}, and the baseline with {of_baseline}" in printed
+    same = run(lab, "a", right_to(8), settings=settings).folder
+    ways = "max_tokens=auto, system=none", "max_tokens=9000, system=Look twice."
+    for command, first, name, models in (
+        ("gate", before, "The baseline", ("model=scripted/a, ", "model=scripted/d, ")),
+        ("compare", old, "scripted/a", ("", "")),
+    ):
+        printed = " ".join(lab.bench(command, first, other).out.split())
+        had, has = (model + way for model, way in zip(models, ways, strict=True))
+        assert f"{name} was asked with {had}, and scripted/d with {has}" in printed
+    assert "was asked with" not in lab.bench("compare", old, same).out
 
 
 class TestReadings:

@@ -176,7 +176,7 @@ class TestUsage:
         """Where neither prices nor a rate want to know."""
         reply = Reply("4 ones")
         assert UsageMeter().settle(reply, "1111", 10) == (reply, Usage(0, 0))
-        assert UsageMeter(paced=True).settle(reply, "1111", 10)[1] == Usage(4, 2)
+        assert UsageMeter(is_counting=True).settle(reply, "1111", 10)[1] == Usage(4, 2)
 
 
 class TestAdmission:
@@ -338,7 +338,7 @@ def asked(
             samples(count),
             vendor,
             more.pop("append", written.append),
-            meter=UsageMeter(budget, "Be brief.", paced=limits.tpm is not None),
+            meter=UsageMeter(budget, "Be brief.", is_counting=limits.tpm is not None),
             limits=limits,
             progress=Progress(budget=budget),
             sleep=sleep,

@@ -17,6 +17,7 @@ import pytest
 
 from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.journal.record import record_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.records import failed
 from eyechart.harness.run.room import Room
@@ -44,6 +45,7 @@ from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.vllm import offline
 from tests.conftest import records, right
+from tests.test_plan_cost import priced
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -216,6 +218,23 @@ class TestRun:
         assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
         assert len(cluster.jobs[-1]) == 8
 
+    @pytest.mark.parametrize("usage", [Usage(1, 10), None, Usage(3, 0)])
+    def test_it_costs_what_a_run_without_a_cluster_does(
+        self, lab: Lab, cluster: StandIn, usage: Usage | None
+    ) -> None:
+        """Also where the server counts no tokens, or none that can be true, and once where results
+        come back twice.
+        """
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        model, cluster.twice = lab.fake(lambda one: Reply(right(one), usage=usage)), True
+        system, said = ("--system", "Be brief."), []
+        for options in ((), RAY):
+            done = lab.bench_run("--model", model, *system, *options, "--fresh")
+            assert done.code == 0
+            said.append(done.err.partition("cost about ")[2])
+        assert said[0].partition("\n")[0] == said[1].partition("\n")[0] != ""
+        assert ("for 16 replies this is an estimate" in said[1]) == (usage != Usage(1, 10))
+
     def test_what_comes_back_twice_is_written_once(self, lab: Lab, cluster: StandIn) -> None:
         """As after a worker that was lost with its block."""
         cluster.twice = True
@@ -292,6 +311,11 @@ class Opened:
         return Path.touch, (self._path,)
 
 
+def charges(output: bytes) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A row with a usage of so many tokens of output."""
+    return other(charged=b'{"usages": [{"prompt_tokens": 3, "output_tokens": %s}]}' % output)
+
+
 class TestRows:
     """What goes to another machine and comes back is plain data, checked like any from outside."""
 
@@ -310,14 +334,18 @@ class TestRows:
         content = pickle.dumps(Opened(path))
         with pytest.raises(ValueError, match="UTF-8"):
             rows.read_asked({"run": 0, "sample": content, "max_tokens": 5})
-        with pytest.raises(StopRunError, match="a row without a record"):
-            rows.read_back({"run": 0, "record": content, "stop": ""})
+        sample = Sample("x", Condition({"a": "b"}), Line(3, 3, 3), 3, 0, "1 1 1", 3)
+        fine = rows.row_of(ResultRow(0, record_of(sample, reply="3")))
+        for name in ("record", "charged"):
+            with pytest.raises(StopRunError, match="a row that is no result"):
+                rows.read_back({**fine, name: content})
         assert not path.exists()
 
     @pytest.mark.parametrize("name", ["redact", "Path", "Reply", "StopRunErro", ""])
     def test_only_errors_of_providers_come_back_as_errors(self, name: str) -> None:
         """Not whatever has that name in the module of the errors."""
-        stop = rows.read_back({"run": 0, "record": b"", "stop": f"{name} rm\n -rf"}).stop
+        row = rows.row_of(ResultRow(0, None, StopRunError("x")))
+        stop = rows.read_back({**row, "stop": f"{name} rm\n -rf"}).stop
         assert (type(stop), str(stop)) == (StopRunError, "rm -rf")
 
     @pytest.mark.parametrize(
@@ -330,12 +358,16 @@ class TestRows:
             (changed(prompt_hash="0"), "a sample that was not sent"),
             (changed(id="other"), "a sample that was not sent"),
             (changed(origin="mine"), "a sample that was not sent"),
-            (changed(length=-1), "a row without a record"),
+            (changed(length=-1), "a row that is no result"),
             (other(run=-1), "a sample that was not sent"),
             (other(run=1), "a sample that was not sent"),
-            (other(run="x"), "a row without a record"),
-            (other(record=b"{"), "a row without a record"),
-            (other(record=None), "a row without a record"),
+            (other(run="x"), "a row that is no result"),
+            (other(record=b"{"), "a row that is no result"),
+            (other(record=None), "a row that is no result"),
+            (other(charged=b"[]"), "a row that is no result"),
+            (other(charged=b'{"estimated": 1}'), "1 of 0 usages as estimates"),
+            (charges(b"-1"), "a number of tokens that cannot be true"),
+            (charges(b'1, "cache_read_tokens": 1e99'), "a row that is no result"),
         ],
     )
     def test_a_false_row_ends_the_run(
@@ -534,8 +566,8 @@ class TestOfflineVllm:
         expected = failed(sample, PromptOverflowError(why), attempts=1)
         assert back.record is not None
         assert (back.run, back.record.failure) == (3, expected.failure)
-        fine = {"run": 3, "record": b"{}", "stop": "", "__inference_error__": ""}
-        assert exchange.failed(fine) == {"run": 3, "record": b"{}", "stop": ""}
+        fine = {"run": 3, "record": b"{}", "stop": "", "charged": b"{}"}
+        assert exchange.failed({**fine, "__inference_error__": ""}) == fine
 
     def test_without_vllm_on_this_machine(
         self, lab: Lab, cluster: StandIn, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from typer.main import get_command
 from eyechart.harness.cli.interrupts import raise_in_work
 from eyechart.harness.cli.parsing.loading import lines, verb
 from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
-from eyechart.harness.errors import INCOMPLETE, INTERRUPTED, USAGE, UsageError
+from eyechart.harness.errors import INTERRUPTED, USAGE, UsageError
 from eyechart.providers.close_match import did_you_mean
 
 _OF_LABORATORY = ("lab", "probe", "rope")
@@ -62,7 +62,6 @@ class _Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         from eyechart.harness.cli.failures import FAILURES, explain
         from eyechart.harness.cli.parsing.defaults import unknown_variables
-        from eyechart.providers.plugins.contract import described
 
         raise_in_work()
         for line in unknown_variables(os.environ):
@@ -76,21 +75,6 @@ class _Verbs(TyperGroup):
             if ctx.params["debug"]:
                 raise
             raise typer.Exit(explain(error)) from None
-        except Exception:  # a mistake of this program, or an end that typer knows
-            raise
-        except BaseException as error:  # noqa: BLE001  what ends a program, raised by others' code
-            if ctx.params["debug"]:
-                _show_traceback(type(error), error, error.__traceback__)
-            warn(f"{_place(error)} raised {described(error)}, and no plugin may end the command")
-            raise typer.Exit(INCOMPLETE) from None
-
-
-def _place(error: BaseException) -> str:
-    """The file and the line that raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "code" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
 app = typer.Typer(

@@ -243,10 +243,11 @@ class Budget:
         prompt = max_usage.prompt * self.prompt_scale
         return most_cost(self.prices.most(prompt), prompt, max_usage.output)
 
-    def charge(self, usage: Usage) -> None:
-        """Adds the cost of an exchange, if prices are known."""
+    def charge(self, *usages: Usage, estimated: int = 0) -> None:
+        """Adds the cost of exchanges, if prices are known; so many of them have an estimate."""
+        self.estimated += estimated
         if self.prices is not None:
-            self.spent += cost(self.prices, usage, self.clock()) or 0.0
+            self.spent += sum(cost(self.prices, one, self.clock()) or 0.0 for one in usages)
 
     def learn(self, prompt_tokens: int, estimate: int) -> None:
         """Increases `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
@@ -330,8 +331,9 @@ class UsageMeter:
     budget: Budget = field(default_factory=Budget)
     system: str = ""
     """Sent with every prompt."""
-    paced: bool = False
-    """Whether a token rate needs the tokens of replies, even if no prices are known."""
+    is_counting: bool = False
+    """Whether the tokens of replies are needed even if no prices are known: for a token rate, or
+    for the budget of another process."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
     _has_warned: bool = False
@@ -356,16 +358,10 @@ class UsageMeter:
             max_usage = self.max_usage(prompt, max_tokens)
         if usage is None:
             usage = self._estimate(reply, prompt, max_usage.output)
-            self.budget.estimated += 1
         elif self.budget.limit is not None:
             self.budget.learn(usage.prompt_tokens, max_usage.prompt)
-        self.budget.charge(usage)
+        self.budget.charge(usage, estimated=reply.usage is None)
         return reply, usage
-
-    def charge(self, record: PaidRecord) -> None:
-        """Charges a record that came from another process, as far as it has counts of tokens."""
-        if self.budget.prices is not None:
-            self.budget.spent += whole_cost(self.budget.prices, record) or 0.0
 
     def settle_nothing(self, usage: Usage | None) -> Usage:
         """Charges an exchange without a reply by its token counts, if any; returns the usage."""
@@ -377,7 +373,7 @@ class UsageMeter:
 
     def _estimate(self, reply: Reply, prompt: str, max_output: int) -> Usage:
         """Estimated usage of a reply without counts; a cut-off reply took its whole maximum."""
-        if self.budget.prices is None and not self.paced:
+        if self.budget.prices is None and not self.is_counting:
             return _NOTHING  # not needed
         output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")
         cut = reply.finish_reason == "length"

@@ -64,7 +64,7 @@ async def ask_all(
     limiter = AdaptiveLimiter(
         limits.max_connections, rates, first=limits.first_connections, clock=clock
     )
-    meter = meter or UsageMeter(progress.budget, paced=limits.tpm is not None, say=say)
+    meter = meter or UsageMeter(progress.budget, is_counting=limits.tpm is not None, say=say)
     client = RetryingClient(provider, limits, progress, meter, limiter, sleep, clock, say=say)
     client.room = room or client.room
     pool = WorkerPool(samples, client, append, temperature, seed, choice, api)
@@ -161,16 +161,15 @@ class WorkerPool:
                 if record is None:
                     self._cancel_waiting()
                     return
-                self.append(record)
-                self._count(record)
+                self._take(record)
                 await asyncio.sleep(0)  # else a model that answers at once is not interrupted
         except Exception as error:  # noqa: BLE001  raised again when all workers have ended
             self._stop(error, self.client.limits.drain_timeout_s)
 
-    def _count(self, record: Record) -> None:
+    def _take(self, record: Record) -> None:
         progress = self.client.progress
+        progress.take(record, self.append)
         progress.connections = self.client.limiter.limit
-        progress.note(record)
         if progress.failed_in_a_row >= self.client.limits.max_consecutive_failures:
             raise StopRunError(
                 f"{progress.failed_in_a_row} samples in a row had no reply; the last: "

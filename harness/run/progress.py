@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from eyechart.harness.journal.record import Record
@@ -86,8 +86,9 @@ class Progress:
     pace: Pace = field(default_factory=Pace)
     started_s: float = field(default_factory=time.monotonic)
 
-    def note(self, record: Record) -> None:
-        """Counts the result of a sample."""
+    def take(self, record: Record, write: Callable[[Record], None]) -> None:
+        """The result of a sample came: `write` writes it, and then it is counted."""
+        write(record)
         if record.is_error:
             self.failed += 1
             self.failed_in_a_row += 1

@@ -27,8 +27,9 @@ from eyechart.providers.base import Facts, Provider
 class TaskRun:
     """One run: `begin` it, then `ask` its pending samples; an adaptive run `grow`s after that and
     is begun and asked again. The journal holds the folder's lock. Code that asks in another way
-    reads `samples`, gives their records to `take`, and calls `end`. If `ask` raises an error or is
-    cancelled, the journal has all replies that came, and the manifest has the whole plan.
+    reads `samples`, gives their records to `note` and the new ones to `take`, and calls `end`. If
+    `ask` raises an error or is cancelled, the journal has all replies that came, and the manifest
+    has the whole plan.
     """
 
     def __init__(
@@ -131,15 +132,13 @@ class TaskRun:
         for sample, answer in self._run.samples(self._writer, budget=self.progress.budget):
             yield sample, self.room.tokens(sample.prompt, answer)
 
-    def take(self, record: Record) -> bool:
-        """Writes and charges the record of a sample, unless the sample has one; returns whether it
-        was new.
-        """
-        if not self._run.note(record):
-            return False
+    def note(self, record: Record) -> bool:
+        """Whether the sample of the record had no answer before; notes an answer."""
+        return self._run.note(record)
+
+    def take(self, record: Record) -> None:
+        """Writes the record of a sample and counts it."""
         self._writer.take(record)
-        self._meter.charge(record)
-        return True
 
     def read_again(self) -> None:
         """Reads again which samples are answered, after asking ended early."""
@@ -168,7 +167,7 @@ class TaskRun:
         if not self.pending:
             return
         self._rates = self._rates or RateLimiter(rpm=limits.rpm, tpm=limits.tpm)
-        self._meter.paced = limits.tpm is not None
+        self._meter.is_counting = limits.tpm is not None
         if self._has_asked:
             limits = replace(limits, first_connections=self.progress.connections or None)
         elif self._run.manifest.answered_by:  # the first reply shows whether another model

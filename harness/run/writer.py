@@ -292,13 +292,10 @@ class RunWriter:
 
     def take(self, record: Record) -> None:
         """Writes a record and counts it in the progress."""
-        self(record)
-        self.progress.note(record)
+        self.progress.take(record, self)
 
     def __call__(self, record: Record) -> None:
-        """Writes a record; a pool of workers counts it. Raises `StopRunError` if another model
-        answers than before.
-        """
+        """Writes a record; raises `StopRunError` if another model answers than before."""
         for learn in self._taught:
             learn(record)
         self._note_sent(self.progress.sent, record.dropped_params or ())

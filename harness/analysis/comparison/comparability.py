@@ -109,6 +109,27 @@ def names_of(runs: Sequence[JudgedRun]) -> list[str]:
     ]
 
 
+def other_settings(
+    first: JudgedRun, second: JudgedRun, names: Sequence[str]
+) -> dict[str, tuple[object, object]]:
+    """What the second run was asked with otherwise than the first: both values of each setting, and
+    both models, unless `names` have them. How recorded replies were asked is not known.
+    """
+    manifests = first.manifest, second.manifest
+    is_known = all(one.recorded is None for one in manifests)
+    left, right = (
+        {"model": one.model_name, **(one.settings.given() if is_known else {})} for one in manifests
+    )
+    found = {}
+    for name in left | right:
+        values = left.get(name), right.get(name)
+        texts = values if name == "model" else [setting_text(name, value) for value in values]
+        is_named = all(str(text) in side for text, side in zip(texts, names, strict=True))
+        if values[0] != values[1] and not is_named:
+            found[name] = values
+    return found
+
+
 def setting_text(name: str, value: object) -> str:
     """A setting as the command line has it, long texts shortened: `max_tokens=auto`."""
     unset = {"max_tokens": "auto", "read": "reply"}.get(name, "none")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -13,6 +13,7 @@ from eyechart.harness.analysis.comparison.comparability import (
     check_same_task,
     have_other_rows,
     names_of,
+    other_settings,
     same_targets,
 )
 from eyechart.harness.analysis.comparison.length_difference import (
@@ -133,6 +134,8 @@ class Comparison:
     """The model as tables name its replies, where the other side is its likelihoods; else empty."""
     runs: tuple[JudgedRun, ...] = ()
     """The runs of both sides, in their order; one where its conditions are compared."""
+    other_settings: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    """What the sides were asked with otherwise, see `comparability.other_settings`."""
     other_tests: int = 0
     """Tests of lines of other comparisons for which the p-values are corrected too."""
 
@@ -174,6 +177,7 @@ class Comparison:
             conditions=tuple(compared.swapped for compared in self.conditions),
             length=self.length.swapped,
             runs=self.runs[::-1],
+            other_settings={name: pair[::-1] for name, pair in self.other_settings.items()},
         )
 
     def points(self, margin: Margin) -> float:
@@ -266,12 +270,14 @@ def compare_runs(
     for _, first_condition, second_condition in pairs:
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
-    compared = _compare(
-        *(first, "", names or names_of([first, second]), pairs, threshold),
-        sides=sides,
-        unpaired=unpaired,
+    said = names or names_of([first, second])
+    compared = _compare(first, "", said, pairs, threshold, sides=sides, unpaired=unpaired)
+    return replace(
+        compared,
+        readings_of=readings_of(first, second),
+        runs=(first, second),
+        other_settings=other_settings(first, second, said),
     )
-    return replace(compared, readings_of=readings_of(first, second), runs=(first, second))
 
 
 def readings_of(first: JudgedRun, second: JudgedRun) -> str:

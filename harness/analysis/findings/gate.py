@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eyechart.harness.analysis.comparison.comparability import setting_text
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.gate import BASELINE, UNJUDGED, Gated
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
@@ -16,13 +14,9 @@ _MOST_NAMED = 3
 """Conditions up to which each has its lengths in the sentence."""
 
 
-def of_gate(
-    gated: Gated, settings: Mapping[str, tuple[object, object]], *, was_asked: bool
-) -> list[Finding]:
-    """What became of the run, why, what is missing, and what it shows by itself.
-
-    `settings` are those that it was asked with otherwise than the baseline, with both values, its
-    own first. `was_asked`: this command asked it samples of the baseline.
+def of_gate(gated: Gated, *, was_asked: bool) -> list[Finding]:
+    """What became of the run, why, what is missing, and what it shows by itself. `was_asked`: this
+    command asked it samples of the baseline.
     """
     shown = shown_of(gated)
     is_judged = gated.verdict not in UNJUDGED
@@ -41,8 +35,6 @@ def of_gate(
                 else "ask it with the same lengths, conditions and samples, or add --ask"
             )
         found.append(WITHOUT_PARTNER(remedy, without=gated.without, samples=gated.samples))
-    if settings:
-        found.append(OTHER_SETTINGS(settings=settings))
     return in_order(found)
 
 
@@ -115,17 +107,4 @@ def _without(*, without: int, samples: int) -> str:
 
 WITHOUT_PARTNER = Kind(
     "without partner", "warning", "samples of a baseline that the run does not have", _without
-)
-
-
-def _settings(*, settings: Mapping[str, Sequence[object]]) -> str:
-    mine, theirs = (
-        ", ".join(setting_text(name, values[at]) for name, values in settings.items())
-        for at in (0, 1)
-    )
-    return f"The run was asked with {mine}, and the baseline with {theirs}."
-
-
-OTHER_SETTINGS = Kind(
-    "other settings", "warning", "a run was asked otherwise than its baseline", _settings
 )

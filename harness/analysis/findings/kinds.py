@@ -58,12 +58,12 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     pair.LINES_APART,
     pair.ADAPTIVE,
     pair.UNPAIRED,
+    pair.OTHER_SETTINGS,
     pair.CONFOUNDED,
     ranks.NOT_BY_LENGTH,
     ranks.LENGTHS_ALONE,
     ranks.APART,
     gate.SINCE,
     gate.WITHOUT_PARTNER,
-    gate.OTHER_SETTINGS,
 )
 KINDS: Mapping[str, finding.Kind] = {one.name: one for one in (*OF_A_RUN, *OF_A_COMPARISON)}

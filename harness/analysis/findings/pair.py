@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from eyechart.harness.analysis.comparison.comparability import setting_text
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.comparison_text import verdict_text
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
@@ -59,6 +60,8 @@ def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator
         )
     if not comparison.is_paired:
         yield UNPAIRED()
+    if comparison.other_settings:
+        yield OTHER_SETTINGS(sides=_names(comparison), settings=comparison.other_settings)
     tokens = [compared.tokens for compared in conditions]
     if confounded(tokens, _names(comparison), comparison.unit):
         yield CONFOUNDED(tokens=tokens, sides=_names(comparison), unit=comparison.unit)
@@ -139,6 +142,22 @@ def _unpaired() -> str:
 
 
 UNPAIRED = Kind("unpaired", "note", "the replies of the two sides are to different rows", _unpaired)
+
+
+def _settings(*, sides: Sequence[str], settings: Mapping[str, Sequence[object]]) -> str:
+    mine, theirs = (
+        ", ".join(setting_text(name, values[at]) for name, values in settings.items())
+        for at in (0, 1)
+    )
+    return f"{sides[0]} was asked with {mine}, and {sides[1]} with {theirs}."
+
+
+OTHER_SETTINGS = Kind(
+    "other settings",
+    "warning",
+    "the two sides were asked with other settings, which their names do not say",
+    _settings,
+)
 
 
 def _confounded(*, tokens: Sequence[PairTokens], sides: Sequence[str], unit: str) -> str:

@@ -65,10 +65,10 @@ def compare(
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
-    Of several runs each pair is compared. With `judging.fail_if` the code is that of
-    `gate.exit_code` for all runs compared with the first run, or the second condition compared with
-    the first; else `INCOMPLETE` where samples that were asked have no reply. With `form` the tables
-    are those of a paper, alone.
+    Of several runs each pair is compared. With `judging.fail_if` the verdicts alone give the code,
+    by `gate.exit_code`: of all runs compared with the first run, or of the second condition
+    compared with the first. Else it is `INCOMPLETE` where samples that were asked have no reply.
+    With `form` the tables are those of a paper, alone.
     """
     threshold, margin = judging.threshold, judging.margin
     others = {"--json": as_json, "--all-findings": all_findings}
@@ -102,11 +102,10 @@ def compare(
     if not as_json and form is None:
         written = [] if output is None else [str(output)]
         echo("", *written, page_next([run.folder for run in runs]))
-    code = COMPLETE
-    if judging.fail_if is not None:
-        found = [gated(one, margin, is_decided=is_decided) for one in of_interest]
-        code = _said_code(found, judging.fail_if)
-    return code or (INCOMPLETE if is_short else COMPLETE)
+    if judging.fail_if is None:
+        return INCOMPLETE if is_short else COMPLETE
+    found = [gated(one, margin, is_decided=is_decided) for one in of_interest]
+    return _said_code(found, judging.fail_if)
 
 
 def _said_code(found: Sequence[Gated], fail_if: str) -> int:

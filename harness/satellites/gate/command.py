@@ -124,15 +124,7 @@ def _judged(
     found = gated(comparison, judging.margin, is_decided=now.folder in decided)
     # a baseline has no replies to show
     found = replace(found, comparison=replace(comparison, runs=(now,)))
-    old, new = (
-        {"model": run.manifest.model_name, **run.manifest.settings.given()} for run in (before, now)
-    )
-    settings = {
-        name: (new.get(name), old.get(name))
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    }
-    return found, of_gate(found, settings, was_asked=was_asked)
+    return found, of_gate(found, was_asked=was_asked)
 
 
 def _partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:

@@ -167,12 +167,17 @@ class RayEngine:
                     run.end()
 
     def _take(self, runs: Sequence[TaskRun], job: ClusterJob, back: ResultRow) -> bool:
-        """Writes and charges the result of a sample; returns whether it is new."""
-        record = back.record
+        """Charges and writes the result of a sample; returns whether it is new."""
+        record, charged = back.record, back.charged
+        if record is not None:
+            job.check(back.run, record)
+            if not runs[back.run].note(record):
+                return False
+        self._asking.budget.charge(*charged.usages, estimated=charged.estimated)
         if record is None:
             raise back.stop or StopRunError("a worker of Ray ended the run")
-        job.check(back.run, record)
-        return runs[back.run].take(record)
+        runs[back.run].take(record)
+        return True
 
     def _give_back(self, samples: int) -> None:
         """Counts samples without a reply as not asked, so that they may be asked again."""

@@ -8,18 +8,21 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.records import answered, failed
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.cluster import Cluster
 from eyechart.harness.satellites.ray.rows import (
+    BACK,
     BLOCK,
     MAX_TOKENS,
     RUN,
     SAMPLE,
     ResultRow,
     SampleRow,
+    WorkerBudget,
     read_asked,
     read_stop,
     row_of,
@@ -202,10 +205,12 @@ class _Exchange:
         """The row of results."""
         asked = read_asked(row)
         request = self._request(asked)
-        reply = self.plan.reply(row, request)
+        bill = WorkerBudget()
+        meter = UsageMeter(bill, self.plan.settings.system or "", is_counting=True)
+        reply, _ = meter.settle(self.plan.reply(row, request), request.text, request.max_tokens)
         seconds = float(row["time_taken_llm"])
         record = answered(asked.sample, reply, attempts=1, latency_s=seconds, seed=request.seed)
-        return row_of(ResultRow(asked.run, record))
+        return row_of(ResultRow(asked.run, record, None, bill.hand_over()))
 
     def _request(self, asked: SampleRow) -> Request:
         return request_of(
@@ -218,6 +223,6 @@ class _Exchange:
         """
         why = row.get("__inference_error__") or ""
         if not why:
-            return {name: row[name] for name in ("run", "record", "stop")}
+            return {name: row[name] for name in BACK}
         asked = read_asked({name: row[name] for name in (RUN, SAMPLE, MAX_TOKENS)})
         return row_of(ResultRow(asked.run, failed(asked.sample, self.plan.error(why), attempts=1)))

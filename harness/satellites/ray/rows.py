@@ -8,8 +8,8 @@ nothing in them is unpickled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -22,20 +22,26 @@ from eyechart.harness.journal.record import (
     encode_condition,
     record_of,
 )
+from eyechart.harness.plan.cost import Budget
 from eyechart.harness.spec import Sample, exact_json
+from eyechart.harness.spec.counted import token_count
 from eyechart.providers import base
-from eyechart.providers.base import ProviderError, StopRunError
+from eyechart.providers.base import ProviderError, StopRunError, Usage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK = 128
 """Samples of a block. A worker that is killed loses its blocks in flight."""
-RUN, SAMPLE, MAX_TOKENS, RECORD, STOP = "run", "sample", "max_tokens", "record", "stop"
+RUN, SAMPLE, MAX_TOKENS = "run", "sample", "max_tokens"
 """Columns of a table that goes to a worker: the number of the run, the sample as JSON, and the
-tokens that its reply may have. A table that comes back has the record as a line of the journal, or
-the error that ends the run.
+tokens that its reply may have.
 """
+RECORD, STOP, CHARGED = "record", "stop", "charged"
+"""Columns of a table that comes back, besides the number of the run: the record as a line of the
+journal, or the error that ends the run; and a `Charged` as JSON.
+"""
+BACK = RUN, RECORD, STOP, CHARGED
 _STOP_CHARS = 400
 _ERRORS = {
     kind.__name__: kind
@@ -59,6 +65,41 @@ class SampleRow:
     max_tokens: int
 
 
+class Charged(msgspec.Struct, frozen=True):
+    """What a worker has settled, for the budget of the command."""
+
+    usages: tuple[Usage, ...] = ()
+    estimated: int = 0
+    """How many of them are estimates."""
+
+    def check(self) -> Self:
+        """Raises `ValueError` if it cannot be true."""
+        if not 0 <= self.estimated <= len(self.usages):
+            raise ValueError(f"{self.estimated} of {len(self.usages)} usages as estimates")
+        for usage in self.usages:
+            counts = [one for one in msgspec.structs.astuple(usage) if isinstance(one, int)]
+            if any(token_count(one) is None for one in counts):
+                raise ValueError("a number of tokens that cannot be true")
+        return self
+
+
+@dataclass(slots=True)
+class WorkerBudget(Budget):
+    """A budget of a worker: it keeps what is charged for that of the command."""
+
+    usages: list[Usage] = field(default_factory=list)
+
+    def charge(self, *usages: Usage, estimated: int = 0) -> None:
+        self.usages += usages
+        self.estimated += estimated
+
+    def hand_over(self) -> Charged:
+        """What was charged since this was last called."""
+        charged = Charged(tuple(self.usages), self.estimated)
+        self.usages, self.estimated = [], 0
+        return charged
+
+
 @dataclass(frozen=True, slots=True)
 class ResultRow:
     """The result of a sample: its record, or the error that ends the run."""
@@ -66,6 +107,8 @@ class ResultRow:
     run: int
     record: Record | None
     stop: ProviderError | None = None
+    charged: Charged = field(default_factory=Charged)
+    """What was charged since the row before; samples of a block are asked at the same time."""
 
 
 def tables(asked: Iterable[SampleRow]) -> Iterator[pa.Table]:
@@ -100,14 +143,18 @@ def read_asked(row: Mapping[str, Any]) -> SampleRow:
 
 
 def row_of(back: ResultRow) -> dict[str, Any]:
-    record = b"" if back.record is None else encode(back.record)
-    return {RUN: back.run, RECORD: record, STOP: "" if back.stop is None else stop_text(back.stop)}
+    return {
+        RUN: back.run,
+        RECORD: b"" if back.record is None else encode(back.record),
+        STOP: "" if back.stop is None else stop_text(back.stop),
+        CHARGED: msgspec.json.encode(back.charged),
+    }
 
 
 def back_table(answers: Sequence[ResultRow]) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
-    schema = {RUN: pa.int64(), RECORD: pa.binary(), STOP: pa.string()}
+    schema = dict(zip(BACK, (pa.int64(), pa.binary(), pa.string(), pa.binary()), strict=True))
     return pa.Table.from_pylist([row_of(back) for back in answers], pa.schema(schema))
 
 
@@ -115,14 +162,14 @@ def read_table(table: pa.Table) -> list[ResultRow]:
     """The results in a table.
 
     Raises:
-        StopRunError: the table has other columns, or a row has no record.
+        StopRunError: the table has other columns, or a row is no result.
     """
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
     if not table.num_rows:
         return []
-    kinds = {RUN: (pa.int64(),), RECORD: (pa.binary(), pa.large_binary())}
-    kinds[STOP] = (pa.string(), pa.large_string())
+    binary, text = (pa.binary(), pa.large_binary()), (pa.string(), pa.large_string())
+    kinds = dict(zip(BACK, ((pa.int64(),), binary, text, binary), strict=True))
     for name, types in kinds.items():
         # a column of Python objects, which Ray would unpickle, is not among the types
         if name not in table.schema.names or table.schema.field(name).type not in types:
@@ -131,12 +178,17 @@ def read_table(table: pa.Table) -> list[ResultRow]:
 
 
 def read_back(row: Mapping[str, Any]) -> ResultRow:
-    """The result in a row; raises `StopRunError` if it is neither a record nor an error."""
+    """The result in a row; raises `StopRunError` if it is neither a record nor an error, or has
+    charges that cannot be true.
+    """
     try:
         run, record, stop = int(row[RUN]), row[RECORD], row[STOP]
-        return ResultRow(run, None, read_stop(stop)) if stop else ResultRow(run, decode(record))
+        charged = msgspec.json.decode(row[CHARGED], type=Charged).check()
+        if stop:
+            return ResultRow(run, None, read_stop(stop), charged)
+        return ResultRow(run, decode(record), None, charged)
     except (TypeError, ValueError) as error:
-        raise _unsound(f"a row without a record ({error})") from error
+        raise _unsound(f"a row that is no result ({error})") from error
 
 
 def stop_text(error: ProviderError) -> str:

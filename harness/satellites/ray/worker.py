@@ -17,6 +17,7 @@ from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.rows import (
     ResultRow,
     SampleRow,
+    WorkerBudget,
     back_table,
     read_asked,
     stop_text,
@@ -134,18 +135,20 @@ class Worker:
         """The results of a block."""
         runs = {one.sample.id: one.run for one in asked}
         found: list[ResultRow] = []
-        pairs = [(one.sample, one.max_tokens) for one in asked]
+        pairs, bill = [(one.sample, one.max_tokens) for one in asked], WorkerBudget()
 
         def keep(record: Record) -> None:
-            found.append(ResultRow(runs[record.id], record))
+            found.append(ResultRow(runs[record.id], record, None, bill.hand_over()))
+
+        def end(error: ProviderError) -> None:
+            found.append(ResultRow(asked[0].run, None, error, bill.hand_over()))
 
         try:
-            self._model.do(lambda provider: self._ask(pairs, provider, keep))
+            self._model.do(lambda provider: self._ask(pairs, provider, keep, bill))
         except ProviderError as error:
-            found.append(ResultRow(asked[0].run, None, error))
+            end(error)
         except Exception as error:  # noqa: BLE001  the run ends with one line, wherever it is
-            line = redact(" ".join(f"{type(error).__name__}: {error}".split()))
-            found.append(ResultRow(asked[0].run, None, ProviderError(line)))
+            end(ProviderError(redact(" ".join(f"{type(error).__name__}: {error}".split()))))
         return found
 
     async def _ask(
@@ -153,6 +156,7 @@ class Worker:
         pairs: Sequence[tuple[Sample, int]],
         provider: Provider,
         keep: Callable[[Record], None],
+        bill: WorkerBudget,
     ) -> None:
         order = self._order
         await pool.ask_all(
@@ -161,9 +165,7 @@ class Worker:
             keep,
             temperature=order.temperature,
             seed=order.seed,
-            meter=UsageMeter(
-                system=order.settings.system or "", paced=order.limits.tpm is not None
-            ),
+            meter=UsageMeter(bill, order.settings.system or "", is_counting=True),
             room=self._room,
             api=order.settings.api,
             limits=order.limits,
