@@ -25,7 +25,6 @@ from eyechart.harness.analysis.tables.tables import cost_at_columns
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.ranking.ranks_page import ranks_markdown, ranks_page, reading
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY
 from eyechart.providers.base import Usage
 from eyechart.providers.catalog.price_list import offer
@@ -49,7 +48,7 @@ def recorded_rows(path: Path, out: Path) -> list[Row]:
     """A row for each recorded model under the usual writing; the runs go under `out`."""
     variants(path, out)
     runs = [read_run(folder) for folder in find_runs(out / "length")]
-    made = [(run, run_rows(run, THRESHOLD, AT)[0]) for run in runs]
+    made = [(run, run_rows(run, AT)[0]) for run in runs]
     rows = [row for _, of_run in made for row in of_run]
     named = [(run.manifest.model, run) for run, _ in made]
     enter_standings(rows, {run.folder: of_run for run, of_run in made}, [standing(named)])

@@ -22,7 +22,6 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
@@ -99,9 +98,7 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from eyechart.harness.report.page.page import write_report
     from eyechart.harness.report.page.section import sections
 
-    (page,) = write_report(
-        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
-    )
+    (page,) = write_report(sections([*map(read_run, folders)]), out / "report.html", warn=print)
     return page
 
 
@@ -123,9 +120,7 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from eyechart.harness.report.page.page import write_report
     from eyechart.harness.report.page.section import sections
 
-    (page,) = write_report(
-        sections([read_run(wanted.folder)], THRESHOLD), out / "report.html", warn=print
-    )
+    (page,) = write_report(sections([read_run(wanted.folder)]), out / "report.html", warn=print)
     return page
 
 
@@ -139,9 +134,7 @@ def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from eyechart.harness.report.page.page import write_report
     from eyechart.harness.report.page.section import sections
 
-    (page,) = write_report(
-        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
-    )
+    (page,) = write_report(sections([*map(read_run, folders)]), out / "report.html", warn=print)
     return page
 
 

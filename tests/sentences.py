@@ -9,7 +9,7 @@ from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD
+from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import Condition
 
 
@@ -20,11 +20,10 @@ def said(found: Sequence[Finding], *kinds: str) -> str:
 
 def headline(
     run: JudgedRun,
-    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
 ) -> str:
     """How far a model sees, and where this is not known."""
-    return said(findings(run, threshold, conditions), "effective length", "not known")
+    return said(findings(run, conditions), "effective length", "not known")
 
 
 def ranks(ranking: Ranking) -> str:

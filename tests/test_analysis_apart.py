@@ -433,16 +433,16 @@ class TestFiles:
         assert cue in str(run.findings[0])
 
     def test_the_share_of_near_answers_is_an_argument(self, run: eyechart.Run) -> None:
-        of_half = eyechart.load_run(run.folder, within=0.5)
+        of_half = eyechart.load_run(run.folder, near=0.5)
         (usual,), (wide,) = run.near_length.values(), of_half.near_length.values()
         assert usual is not None
         assert wide is not None
         assert wide.length is not None
         assert usual.length != wide.length
-        with pytest.raises(UsageError, match=r"within must be a number from 0 to 0.99"):
-            eyechart.load_run(run.folder, within=5)
-        assert set(run.conditions["within"]) == {0.05}
-        assert set(of_half.conditions["within"]) == {0.5}
+        with pytest.raises(UsageError, match=r"near must be a number from 0 to 0.99"):
+            eyechart.load_run(run.folder, near=5)
+        assert set(run.conditions["near"]) == {0.05}
+        assert set(of_half.conditions["near"]) == {0.5}
         assert of_half.conditions["near_length"][0] == wide.length.length
         assert "within 50 % beyond" in of_half.findings[0].sentence
         assert "within 5 %" not in of_half.findings[0].sentence

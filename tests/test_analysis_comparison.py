@@ -174,7 +174,7 @@ class TestChange:
         assert (compared.length.further, compared.length.shown[1:]) == (0, (-math.inf, math.inf))
         assert compared.change("1.5x") == "undecided"
         for one in first.conditions.values():
-            estimate = one.effective_length(0.85)
+            estimate = one.effective_length()
             assert estimate is not None
             assert at_length(estimate, 5).reaches is None
 

@@ -19,7 +19,6 @@ from eyechart.harness.analysis.tables.tokens_text import of_conditions
 from eyechart.harness.report.charts.accuracy import accuracy_figure
 from eyechart.harness.report.page.page_tables import estimates_table
 from eyechart.harness.report.page.section import sections
-from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 from tests.sentences import said
 from tests.tokens import asked
@@ -39,7 +38,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def shown(run: JudgedRun) -> list[dict[str, Any]]:
     """The rows of the page's table of effective lengths."""
-    (section,) = sections([run], THRESHOLD)
+    (section,) = sections([run])
     table = estimates_table(section)
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
@@ -72,16 +71,16 @@ class TestColumns:
     def test_every_door_rounds_a_length_in_tokens_alike(self, lab: Lab) -> None:
         """The chart as the terminal; the ends of the tested range are those of the length."""
         run = asked(lab, "a", {"none": 1.3, "comma": 1.3}, sees={"none": 4, "comma": 99})
-        (section,) = sections([run], THRESHOLD)
+        (section,) = sections([run])
         for panel in accuracy_figure(section).panels:
             for row, judged in zip(panel.data["estimate"], run.conditions.values(), strict=True):
-                length, interval = length_in_tokens(judged, THRESHOLD) or (None, None)
+                length, interval = length_in_tokens(judged) or (None, None)
                 assert interval is not None
                 assert row["label@tokens"] == str(length)
                 assert row["span@tokens"].startswith(span_text(interval))
         assert "." in accuracy_figure(section).panels[0].data["estimate"][0]["label@tokens"]
         _, comma = run.conditions.values()
-        beyond = length_in_tokens(comma, THRESHOLD)
+        beyond = length_in_tokens(comma)
         assert beyond is not None
         assert beyond[0] == beyond[1][1]
         assert str(beyond[0]).startswith("> ")
@@ -116,8 +115,8 @@ class TestColumns:
             assert {value for name, value in row.items() if "token" in name} == {""}
         assert "right to, tokens" not in shown(run)[0]
         (first, _) = run.conditions.values()
-        assert length_in_tokens(first, THRESHOLD) is None
-        assert set(token_columns(first, THRESHOLD).values()) == {None, ""}
+        assert length_in_tokens(first) is None
+        assert set(token_columns(first).values()) == {None, ""}
 
 
 class TestCompare:

@@ -19,7 +19,7 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.records import answered, failed
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
 from eyechart.harness.spec import Condition, Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request
@@ -106,13 +106,15 @@ def test_each_question_is_drawn_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(limits, "effective_length", counted)
     run = read_run(wanted.folder)
     judged = run.conditions[Condition({"separator": "none"})]
-    first = judged.effective_length(THRESHOLD)
-    assert judged.effective_length(THRESHOLD, {0, 1}) is first  # all its cells
-    assert judged.effective_length(THRESHOLD, {0, 1, 2, 99}) is first
+    first = judged.effective_length()
+    assert judged.effective_length({0, 1}) is first  # all its cells
+    assert judged.effective_length({0, 1, 2, 99}) is first
     assert len(drawn) == 1
-    assert judged.effective_length(THRESHOLD, {0}) is not first
-    assert judged.effective_length(0.5) is not first
-    assert len(drawn) == 3
+    assert judged.effective_length({0}) is not first
+    assert run.judged_by(run.settings) is run
+    half = run.judged_by(JudgeSettings(threshold=0.5)).conditions[judged.condition]
+    assert half.effective_length() is not first
+    assert drawn == [THRESHOLD, THRESHOLD, 0.5]
 
 
 def test_a_row_that_nobody_scored_changes_no_interval(lab: Lab) -> None:

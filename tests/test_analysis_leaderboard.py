@@ -27,7 +27,6 @@ from eyechart.harness.cli.work import leaderboard
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.report.ranking.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
 from eyechart.providers.base import BadRequestError, Request, StopRunError
 from eyechart.providers.scripted import ScriptedProvider
@@ -49,7 +48,7 @@ def rows(wanted: RunRequest) -> list[Row]:
 
 def rows_of(folder: Path) -> list[Row]:
     """The same, by its folder."""
-    found, left_out = run_rows(read_run(folder), THRESHOLD)
+    found, left_out = run_rows(read_run(folder))
     assert left_out == []
     return found
 

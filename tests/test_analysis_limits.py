@@ -9,7 +9,6 @@ from typing import TypeAlias
 import pytest
 
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import (
     BadRequestError,
     PromptOverflowError,
@@ -130,7 +129,7 @@ def test_where_longer_rows_fail_by_sight_an_upper_bound_is_known(lab: Lab) -> No
     ask(lab, cut_then_wrong)
     run = read_run(lab.the_run())
     (judged,) = run.conditions.values()
-    found = judged.effective_length(THRESHOLD)
+    found = judged.effective_length()
     assert found is not None
     low, high = found.length_ci
     assert (low.sign, high.sign) == ("=", "=")
@@ -147,7 +146,7 @@ def test_what_limits_each_of_many_models(lab: Lab, name: str) -> None:
     printed = " ".join(ask(lab, said).split())
     run = read_run(lab.the_run())
     (judged,) = run.conditions.values()
-    found = judged.effective_length(THRESHOLD)
+    found = judged.effective_length()
     assert found is not None
     assert (found.limit.by, "" if found.length is None else found.length.sign) == (by, sign)
     assert found.is_ranked == (by in ("sight", "lengths"))
@@ -180,7 +179,7 @@ def test_no_reply_to_longer_rows_is_no_sight(lab: Lab) -> None:
     note = "20 of the longer rows got no reply; it is right to at least"
     assert note in " ".join(done.out.split())
     (judged,) = read_run(lab.the_run()).conditions.values()
-    found = judged.effective_length(THRESHOLD)
+    found = judged.effective_length()
     assert found is not None
     assert (found.limit.by, found.is_ranked) == ("error", False)
     assert "bench samples --outcome error" in " ".join(found.limit.remedies)

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.tables.results import change_lines, write_results
 from eyechart.harness.analysis.tables.tables import diagnosis_table
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
-from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition, Line
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.scripted import ScriptedProvider
@@ -108,10 +108,10 @@ def test_an_exact_line_and_a_band_are_two_rows(lab: Lab) -> None:
 def test_a_leaderboard_takes_lines_of_one_nominal_length_together(lab: Lab) -> None:
     """Its columns are by nominal length; the fingerprint tells the lines apart."""
     lab.run(wanted(lab), ScriptedProvider(long_is_wrong))
-    ((row,), _) = run_rows(read_run(wanted(lab).folder), THRESHOLD)
+    ((row,), _) = run_rows(read_run(wanted(lab).folder))
     lab.run(wanted(lab, exact=True), ScriptedProvider(long_is_wrong))
     run = read_run(wanted(lab).folder)
-    ((both,), _) = run_rows(run, THRESHOLD)
+    ((both,), _) = run_rows(run)
     assert (row["accuracy_at_10"], both["accuracy_at_10"]) == ("1", "1")
     assert float(both["accuracy_at_50"]) == pytest.approx(
         float(row["accuracy_at_50"]) / 2, abs=1e-5

@@ -1,4 +1,4 @@
-"""To which length answers are within a few per cent."""
+"""To which length answers are share a few per cent."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.limits import Scored, scored_length
-from eyechart.harness.analysis.order.near import near, near_length
+from eyechart.harness.analysis.order.near import judged_near, near_length
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.simulated import Observer, counted
 
 
-def lengths(samples: Scored, within: float = 0.05) -> tuple[EffectiveLength, EffectiveLength]:
+def lengths(samples: Scored, share: float = 0.05) -> tuple[EffectiveLength, EffectiveLength]:
     """The exact and the near length."""
     exact = scored_length(samples, THRESHOLD)
-    found = near_length(samples, exact, THRESHOLD, within)
+    found = near_length(samples, exact, THRESHOLD, share)
     assert found is not None
     return exact, found
 
@@ -52,7 +52,7 @@ class TestVerdict:
             1,
             targets=lambda lengths, _: np.full_like(lengths, target),
         )
-        found = near(samples, 0.05)
+        found = judged_near(samples, 0.05)
         assert (found.outcomes == Outcome.CORRECT.place).all() == is_near
 
 
@@ -69,13 +69,13 @@ class TestLength:
         assert exact.length_ci[0].length <= 40 <= exact.length_ci[1].length < 60
         assert found.length_ci[0].length <= 150 <= found.length_ci[1].length < 200
 
-    @pytest.mark.parametrize(("within", "sign"), [(0.05, "="), (0.1, ">"), (0.0, "=")])
-    def test_the_share_is_the_users(self, within: float, sign: str) -> None:
-        """Off by 8 % beyond 40; within 0 is exact."""
-        exact, found = lengths(counted(off(0.08, 40), 20), within)
+    @pytest.mark.parametrize(("share", "sign"), [(0.05, "="), (0.1, ">"), (0.0, "=")])
+    def test_the_share_is_the_users(self, share: float, sign: str) -> None:
+        """Off by 8 % beyond 40; share 0 is exact."""
+        exact, found = lengths(counted(off(0.08, 40), 20), share)
         assert found.length is not None
         assert found.length.sign == sign
-        assert (found.length == exact.length) == (within != 0.1)
+        assert (found.length == exact.length) == (share != 0.1)
 
     def test_it_is_never_below_the_exact_length(self) -> None:
         """Near answers that come back at the longest lines make a dip, so a shorter length is
@@ -92,7 +92,7 @@ class TestLength:
         for seed in range(20):
             samples = counted(observer, 20, seed)
             exact, found = lengths(samples)
-            alone = scored_length(near(samples, 0.05), THRESHOLD)
+            alone = scored_length(judged_near(samples, 0.05), THRESHOLD)
             for one, of_exact in zip(found.length_ci, exact.length_ci, strict=True):
                 assert one.order >= of_exact.order
             if found.length is not None and exact.length is not None:

@@ -16,7 +16,6 @@ from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.settings.judging import THRESHOLD
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -105,7 +104,7 @@ def test_no_model_of_lower_accuracy_stands_above_one_whose_length_is_open(
     folders = [path.parent for path in lab.out.rglob(MANIFEST)]
     runs = [(one.manifest.model, one) for one in map(read_run, folders)]
     assert [place.name for place in standing(runs).places] == ["best", "more", "third"]
-    rows = [row for _, run in runs for row in run_rows(run, THRESHOLD)[0]]
+    rows = [row for _, run in runs for row in run_rows(run)[0]]
     assert [row["model"] for row in merge(rows).rows] == ["best", "more", "third"]
 
 

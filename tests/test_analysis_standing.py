@@ -89,10 +89,10 @@ def test_many_models_are_compared_by_their_lengths(
     found = standing_of(*folders)
     assert ranks(found) == ranks(full) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
     assert (len(found.ranking.comparisons), found.tests, found.apart) == (3, 6, 0)
-    shown = of_standing(found, THRESHOLD)
+    shown = of_standing(found)
     assert said(shown, "lengths alone").startswith("Of 4 models the effective lengths of each pair")
     text = said(shown, "ranks")
-    assert text == said(of_standing(full, THRESHOLD), "ranks")
+    assert text == said(of_standing(full), "ranks")
     assert text.startswith("far has the longest effective length on ")
     assert text.endswith(
         "it counts exactly further than each of the 3 others (same rows, Holm's "
@@ -144,7 +144,7 @@ def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPat
     """The sentence names them, and what each of them counts exactly further than."""
     monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 2)
     found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
-    assert said(of_standing(found, THRESHOLD), "ranks") == (
+    assert said(of_standing(found), "ranks") == (
         "one and two cannot be ordered on lab/ones: their effective lengths lie beyond the longest "
         "line asked; they count exactly further than near (same rows, Holm's "
         "correction for 3 pairs)."
@@ -156,7 +156,7 @@ def test_models_with_other_samples_are_not_compared(lab: Lab) -> None:
     found = standing_of(run(lab, "far", 16), run(lab, "near", 2, seed=1))
     assert ranks(found) == {"far": "1–2", "near": "1–2"}
     assert found.apart == 1
-    text = said(of_standing(found, THRESHOLD), "apart")
+    text = said(of_standing(found), "apart")
     assert text.startswith("1 pair of models cannot be compared")
 
 
@@ -166,7 +166,7 @@ def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
     (unscored / SAMPLES).unlink()
     found = standing_of(unscored, run(lab, "far", 16))
     assert ranks(found) == {"far": "1", "none": "–"}
-    assert said(of_standing(found, THRESHOLD), "ranks") == ""
+    assert said(of_standing(found), "ranks") == ""
 
 
 def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> None:
@@ -183,7 +183,7 @@ def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> N
 def test_the_lines_of_the_page(lab: Lab) -> None:
     """The length, its interval, and their places on the scale of the page; a bound is open."""
     folders = [run(lab, "near", 4, values=("none", "comma")), run(lab, "far", 99)]
-    (section,) = sections(list(map(read_run, folders)), THRESHOLD)
+    (section,) = sections(list(map(read_run, folders)))
     assert section.of_standing == "separator none (the default)"
     (table,) = rank_tables([section])
     assert [column.name for column in table.columns] == [

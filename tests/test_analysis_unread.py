@@ -12,7 +12,6 @@ import pytest
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import right
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def test_wrong_replies_with_the_right_answer_in_them_limit_by_form(lab: Lab, nam
     run = read_run(wanted.folder)
     misread = right_in_wrong(run)
     (judged,) = run.conditions.values()
-    found = judged.effective_length(THRESHOLD)
+    found = judged.effective_length()
     assert found is not None
     assert found.limit.by == ("form" if name in MISREAD else "sight")
     if name in SIGHT:

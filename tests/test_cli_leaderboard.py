@@ -11,7 +11,6 @@ from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli.tables.standing_tables import print_chart
 from eyechart.harness.report.page.section import Section, sections
-from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 from tests.test_cli_recorded_runs import recorded
 
@@ -25,7 +24,7 @@ def sections_of(lab: Lab, names: list[str]) -> list[Section]:
         wanted = lab.wanted(model=name)
         lab.asked(wanted)
         folders.append(wanted.folder)
-    return sections([*map(read_run, folders)], THRESHOLD)
+    return sections([*map(read_run, folders)])
 
 
 def cells_of(text: str) -> list[list[str]]:

@@ -35,7 +35,6 @@ from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import cells_table, estimates_table, pairs_table
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.paper.tables import paper_table
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec.columns import ESTIMATE_TEXTS
 from eyechart.providers.base import BadRequestError, RefusedError, Reply, Request
@@ -119,7 +118,7 @@ def test_every_door_has_the_same_numbers(
 def check_run(lab: Lab, folder: Path, printed: str) -> None:
     """One run: its CSV files, the terminal, the leaderboard, the page, the exports."""
     table, estimates = rows(folder / "table.csv"), rows(folder / "effective_length.csv")
-    (section,) = sections([read_run(folder)], THRESHOLD)
+    (section,) = sections([read_run(folder)])
     for of_page, of_file in zip(listed(cells_table(section)), table, strict=True):
         for name in ("n", "correct", "error", "accuracy", "ci_low", "ci_high", "mean_abs_error"):
             assert of_page[name] == near(number(of_file[name])), name
@@ -177,7 +176,7 @@ def check_findings_of_two(lab: Lab, folders: list[Path], section: Section) -> No
     (pair,) = json.loads(lab.bench("compare", *folders, "--json").out)["pairs"]
     assert [one["sentence"] for one in pair["findings"]] == [one.sentence for one in found]
     assert [one.kind for one in compare(*folders).findings] == [one.kind for one in found]
-    of_all = of_standing(section.standing, section.threshold)
+    of_all = of_standing(section.standing)
     assert {one.sentence for one in of_all} >= {one.sentence for one in found if one.names}
     file = folders[0].parents[4] / "both.csv"
     board: list[str | Path] = ["leaderboard", *folders, "-o", file]
@@ -207,7 +206,7 @@ def check_leaderboard(
     estimates: list[dict[str, str]],
 ) -> None:
     """A row a condition that is complete."""
-    new, _ = run_rows(read_run(folder), THRESHOLD)
+    new, _ = run_rows(read_run(folder))
     write_leaderboard(board, merge(new))
     by_condition = {row["separator"]: row for row in estimates}
     for row in rows(board):
@@ -254,10 +253,10 @@ def check_exports(
 
 def check_comparison(lab: Lab, folders: list[Path]) -> None:
     """Two runs, and two conditions of one: `bench compare` and the page."""
-    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
+    (section,) = sections([read_run(folder) for folder in folders])
     folder_of = {shown.name: shown.run.folder for shown in section.runs}
     check_findings_of_two(lab, folders, section)
-    ranks = standing([(shown.name, shown.run) for shown in section.runs], THRESHOLD)
+    ranks = standing([(shown.name, shown.run) for shown in section.runs])
     of_models = [effect for gap in gaps(section, ranks) for effect in gap.effects]
     asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}
     for row in listed(pairs_table(section, [*effects(section), *of_models])):

@@ -282,7 +282,7 @@ def test_the_published_table_has_a_median_of_what_is_known(lab: Lab) -> None:
         for name, fails in (("one", (8, CUT)), ("two", (8, WRONG)))
     )
     for folder, text in ((one, "–"), (two, ", range over 2 of 3 conditions ")):
-        new, _ = run_rows(read_run(folder), load_run(folder).threshold)
+        new, _ = run_rows(read_run(folder))
         cell = markdown(merge(new)).splitlines()[2].split(" | ")[3]
         assert text in cell
         assert (cell == "–") == (folder == one)
@@ -305,7 +305,7 @@ def test_equal_models_are_named(lab: Lab) -> None:
     """Two are no `all 2 runs`."""
     folders = [limited(lab, name, {"none": (8, WRONG)}) for name in "ab"]
     section = section_of(*folders)
-    assert said(of_standing(section.standing, section.threshold), "ranks").startswith(
+    assert said(of_standing(section.standing), "ranks").startswith(
         "scripted/a and scripted/b have the same effective length on lab/ones, "
     )
 
@@ -350,7 +350,7 @@ def test_pairs_without_a_single_threshold_are_no_part_of_the_family(
     alone = compare_runs(read_run(folders[1]), read_run(folders[0])).length.p
     for most in (12, 2):
         monkeypatch.setattr("eyechart.harness.analysis.ranking.standing.MOST_IN_PAIRS", most)
-        found = standing([(one.name, one.run) for one in section.runs], section.threshold)
+        found = standing([(one.name, one.run) for one in section.runs])
         assert (found.tests, found.apart) == (1, 0)
         p_values = {
             (one.first, one.second): one.length.p

@@ -20,7 +20,6 @@ from eyechart.harness.face.options.variant import (
 )
 from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import SetupError
@@ -58,7 +57,7 @@ def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None
     assert (one.model, other.model) == ("oracle/50@a", "oracle/2@b")
     runs = [read_run(run.folder) for run in (one, other)]
     assert [run.manifest.model_name for run in runs] == ["oracle/50", "oracle/2"]
-    rows = [row for run in runs for row in run_rows(run, THRESHOLD)[0]]
+    rows = [row for run in runs for row in run_rows(run)[0]]
     assert [row["model"] for row in rows] == ["oracle/50@a", "oracle/2@b"]
     assert {read_manifest(run.folder).variant for run in runs} == {"a", "b"}
 

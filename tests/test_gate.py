@@ -16,7 +16,6 @@ from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.satellites.gate.baseline import read_baseline
 from eyechart.harness.satellites.gate.outputs import GateRow, summary
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import DEFAULTS, Lab, right
@@ -168,7 +167,7 @@ def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:
     old, new = run(lab, "a", right_to(8)), run(lab, "b", right_to(4))
     (saved,) = read_baseline(before)
     expected, found = (
-        compare_runs(read_run(new.folder), one, THRESHOLD) for one in (read_run(old.folder), saved)
+        compare_runs(read_run(new.folder), one) for one in (read_run(old.folder), saved)
     )
     assert (found.length, found.area) == (expected.length, expected.area)
     assert found.lines == expected.lines

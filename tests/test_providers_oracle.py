@@ -9,7 +9,6 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import ModelSettings, OracleAnswer, Request, SetupError
 from eyechart.providers.oracle import OracleProvider, read_oracle
 from eyechart.providers.registry import registry
@@ -139,7 +138,7 @@ def test_an_adaptive_run_finds_its_length(lab: Lab) -> None:
     )
     assert done.code == 0, done.err
     (row,) = read_run(lab.the_run()).conditions.values()
-    estimate = row.effective_length(THRESHOLD)
+    estimate = row.effective_length()
     assert estimate is not None
     assert estimate.length is not None
     assert 14 < float(estimate.length.length) < 28

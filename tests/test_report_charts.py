@@ -45,7 +45,6 @@ from eyechart.harness.report.published.published import published_figures
 from eyechart.harness.report.published.reported import read_reported
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -62,14 +61,14 @@ READABLE = 3.0
 
 
 def section_of(*folders: Path) -> Section:
-    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
+    (section,) = sections([read_run(folder) for folder in folders])
     return section
 
 
 def top_figures(section: Section) -> list[Figure]:
     """The figures above all others."""
     runs = [(one.name, one.run) for one in section.runs]
-    return accuracy_figures(section, standing(runs, section.threshold))
+    return accuracy_figures(section, standing(runs))
 
 
 def all_figures(section: Section) -> Iterator[Figure]:

@@ -23,7 +23,6 @@ from eyechart.harness.report.page.origin import origin
 from eyechart.harness.report.page.page_tables import estimates_table
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.ranking.readme import markdown
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST_A_REPLY
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.base import Reply, Request, Usage
@@ -51,7 +50,7 @@ def run(lab: Lab, model: str, output: int, lengths: list[int]) -> Path:
 
 
 def section_of(folders: list[Path]) -> Section:
-    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
+    (section,) = sections([read_run(folder) for folder in folders])
     return section
 
 
@@ -145,7 +144,7 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     table = effective_length_table(judged)
     assert list(table["cost_usd"]) == pytest.approx([dollars] * conditions)
     assert set(table["prices_of"]) == {of}
-    rows, _ = run_rows(judged, THRESHOLD)
+    rows, _ = run_rows(judged)
     assert {row["prices_of"] for row in rows} == {of}
     assert [float(row["cost_usd"]) for row in rows] == pytest.approx([dollars] * conditions)
     assert f"| {dollars_text(dollars)} (prices of {of[:10]}) |" in markdown(merge(rows))
@@ -153,7 +152,7 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     printed = lab.capture.readouterr().out
     assert f"cost, prices of {of[:10]}" in printed
     assert printed.count(dollars_text(dollars)) == conditions
-    (section,) = sections([judged], THRESHOLD)
+    (section,) = sections([judged])
     listed = estimates_table(section)
     assert listed.columns[-2:] == ("cost, $", "prices of")
     assert [row[-1] for row in listed.rows] == [of] * conditions

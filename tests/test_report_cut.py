@@ -17,7 +17,6 @@ from eyechart.harness.report.page.cut_texts import MOST
 from eyechart.harness.report.page.packed_samples import FIELDS, pack_samples
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -30,7 +29,7 @@ def texts(lab: Lab, script: Any, wanted: RunRequest | None = None) -> list[dict[
     """The texts of a page's samples, each by field."""
     wanted = wanted or lab.wanted(samples=2, lengths=[3])
     lab.asked(wanted, script)
-    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
+    (section,) = sections([read_run(wanted.folder)])
     packed = pack_samples([(section.name, run) for run in section.runs])
     chunks = (json.loads(gzip.decompress(b64decode(chunk))) for chunk in packed.chunks)
     return [dict(zip(FIELDS, row, strict=True)) for chunk in chunks for row in chunk]

@@ -24,7 +24,6 @@ from eyechart.harness.report.charts.effects import effects, gaps, moved_text, si
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def standing_of(section: Section) -> Standing:
-    return standing([(one.name, one.run) for one in section.runs], section.threshold)
+    return standing([(one.name, one.run) for one in section.runs])
 
 
 def said_of(folder: Path) -> str:
@@ -244,7 +243,7 @@ def test_a_changed_task_is_a_section_of_its_own(lab: Lab) -> None:
     lab.ones.write_text(lab.ones.read_text().replace("version: 1", "version: 2"))
     second = lab.wanted()
     lab.run(second)
-    found = sections([read_run(one.folder) for one in (first, second)], THRESHOLD)
+    found = sections([read_run(one.folder) for one in (first, second)])
     assert [section.name.partition(",")[0] for section in found] == [
         "lab/ones (version 1",
         "lab/ones (version 2",

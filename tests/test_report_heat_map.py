@@ -15,7 +15,6 @@ from eyechart.harness.report.charts.files import complete_spec, write_charts
 from eyechart.harness.report.charts.heat_map import heat_map_figure
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -45,7 +44,7 @@ def copied(lab: Lab) -> Path:
 
 def test_each_cell_has_its_accuracy(copied: Path, tmp_path: Path) -> None:
     """A panel for each other condition; the drawing has every number and a legend."""
-    (section,) = sections([read_run(copied)], THRESHOLD)
+    (section,) = sections([read_run(copied)])
     figure = heat_map_figure(section)
     assert figure is not None
     assert [panel.title for panel in figure.panels] == ["odd zero", "odd absent"]
@@ -73,7 +72,7 @@ def test_a_row_amid_text_has_one_by_depth(lab: Lab) -> None:
     planned = plan(opened, lengths=[20], samples=2, axes=axes)
     wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
     lab.asked(wanted, sees_what_is_near_the_end)
-    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
+    (section,) = sections([read_run(wanted.folder)])
     figure = heat_map_figure(section)
     assert figure is not None
     assert figure.title == "Accuracy by depth and length"
@@ -97,5 +96,5 @@ def test_a_task_at_one_position_has_no_heat_map(lab: Lab) -> None:
     """Nor has a task without the axis."""
     wanted = lab.wanted()
     lab.run(wanted)
-    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
+    (section,) = sections([read_run(wanted.folder)])
     assert heat_map_figure(section) is None

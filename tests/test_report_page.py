@@ -52,10 +52,9 @@ Said = dict[str, Any]
 def report(lab: Lab, *folders: Path, **options: Any) -> str:
     """The page of these runs."""
     out = lab.folder / "report.html"
-    threshold = options.pop("threshold", THRESHOLD)
     known = {name: options.pop(name) for name in [*options] if name in JUDGING}
     judging = JudgeSettings(**known)
-    found = sections([read_run(folder, settings=judging) for folder in folders], threshold)
+    found = sections([read_run(folder, settings=judging) for folder in folders])
     assert write_report(found, out, warn=lab.said.append, **options) == [out]
     return out.read_text(encoding="utf-8")
 
@@ -93,7 +92,8 @@ def right_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
 
 
 def section_of(*folders: Path, threshold: float = THRESHOLD) -> Section:
-    (section,) = sections([read_run(folder) for folder in folders], threshold)
+    judging = JudgeSettings(threshold=threshold)
+    (section,) = sections([read_run(folder, settings=judging) for folder in folders])
     return section
 
 
@@ -273,7 +273,7 @@ def test_the_furthest_task_has_a_known_length() -> None:
         RankLine(model="m", task=task, unit="symbols", length=Reached(length, (length, length)))
         for task, length in lengths.items()
     ]
-    (said,) = _lede([RankTable(lines=lines, threshold=0.85)], is_embedded=False)
+    (said,) = _lede([RankTable(lines=lines, judging=JudgeSettings())], is_embedded=False)
     assert said == (
         "m is right in 85 % of replies to 90 symbols in b, and to 30 in a: the furthest and the "
         "least far of 2 tasks with a known length."

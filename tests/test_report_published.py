@@ -19,7 +19,6 @@ from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published.published import published_figures
 from eyechart.harness.report.published.reported import Reported, read_reported, reported_root
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import Request
@@ -53,7 +52,7 @@ def asked(
         return f"Final answer: {target + off if isinstance(target, int) else target}"
 
     lab.run(wanted, ScriptedProvider(reply))
-    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
+    (section,) = sections([read_run(wanted.folder)])
     return section
 
 

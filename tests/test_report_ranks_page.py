@@ -39,7 +39,6 @@ from eyechart.harness.report.ranking.chooser import (
 )
 from eyechart.harness.report.ranking.rank_table import RankTable, rank_tables
 from eyechart.harness.report.ranking.ranks_page import Words, ranks_markdown, ranks_page, reading
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
 from results.publish import AT, FOLDER, UNITS, made_from, usage_of
 from results.words import words
@@ -207,13 +206,13 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     path = lab.folder / "board.csv"
     lab.bench("leaderboard", *folders, "-o", path, "--at", "20,30,900")
     rows = read_rows(path)
-    (section,) = sections([*map(read_run, folders)], THRESHOLD)
+    (section,) = sections([*map(read_run, folders)])
     at = (20, 30, 900)
     (of_runs,) = rank_tables([section], at)
     label = section.standing.condition.label
     (group,) = groups_of([row for row in rows if row["condition"] == label])
     of_file = table_of(group, at, section.unit)
-    assert of_file.threshold == of_runs.threshold
+    assert of_file.judging == of_runs.judging
     heads_of_runs = [column.head for column in of_runs.columns]
     assert heads_of_runs[2:5] == ["right to (85 %)", "near (5 %)", "apart (20 %)"]
     own = [row[1:] for row in of_runs.rows]  # the file has no ranks, but what the tests say
@@ -251,7 +250,7 @@ def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
 def test_a_file_of_before_is_read(lab: Lab) -> None:
     """It has `recorded` in place of `kind`, and none of the newer columns."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), THRESHOLD)
+    rows, _ = run_rows(read_run(folder))
     path = lab.folder / "board.csv"
     write_leaderboard(path, merge(rows))
     header, *lines = path.read_text().splitlines()
@@ -266,9 +265,9 @@ def test_a_file_of_before_is_read(lab: Lab) -> None:
 def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
     """Where a newer run replaces the row."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), THRESHOLD)
+    rows, _ = run_rows(read_run(folder))
     known = [row | {"vendor": "us", "parameters_billion": "7"} for row in rows]
-    newer, _ = run_rows(read_run(folder), THRESHOLD, (4,))
+    newer, _ = run_rows(read_run(folder), (4,))
     for row in newer:
         row["date"] = row["date"].replace("20", "20", 1)
     merged = merge(newer, known).rows
@@ -364,7 +363,7 @@ def test_a_wrong_value_is_one_line(lab: Lab, column: str, value: str, said: str)
     """With its line and its column."""
     (folder, _) = board(lab)
     path = lab.folder / "board.csv"
-    rows, _ = run_rows(read_run(folder), THRESHOLD, (4,))
+    rows, _ = run_rows(read_run(folder), (4,))
     rows[0][column] = value
     write_leaderboard(path, merge(rows))
     lab.bench("leaderboard", folder, "-o", path).one_line(2, said)
@@ -373,7 +372,7 @@ def test_a_wrong_value_is_one_line(lab: Lab, column: str, value: str, said: str)
 def test_hostile_names_are_text(lab: Lab) -> None:
     """In the page and in Markdown."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), THRESHOLD)
+    rows, _ = run_rows(read_run(folder))
     name = "<img src=x>|\u202e"
     for row in rows:
         row |= {"model": name, "vendor": name, "source": name}

@@ -15,8 +15,15 @@ import eyechart
 from eyechart.harness.cli.work import run as models
 from eyechart.harness.face.python import ask
 from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.settings import judging
 from eyechart.harness.settings.checks import NumberRange, shown
-from eyechart.harness.settings.judging import JUDGING
+from eyechart.harness.settings.judging import (
+    JUDGING,
+    OF_RUNS,
+    Judging,
+    PairJudging,
+    RunJudging,
+)
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.base import SetupError
 from tests.conftest import ROWS, Lab
@@ -196,7 +203,7 @@ def test_a_run_of_an_earlier_version_can_be_read(lab: Lab, name: str, value: flo
 
 JUDGED: dict[str, tuple[list[Any], list[Any]]] = {
     "threshold": ([0.02, 0.995], [0, 0.01, 1, 85, math.nan, math.inf]),
-    "within": ([0, 0.99], [-0.01, 1, 5, math.nan]),
+    "near": ([0, 0.99], [-0.01, 1, 5, math.nan]),
     "margin": ([0.001, 0.999], [0, -1, 1, 5, math.nan]),
 }
 """Numbers that each setting of judging takes, and that it refuses."""
@@ -214,7 +221,7 @@ def runs(lab: Lab) -> list[str]:
 @pytest.mark.parametrize("name", JUDGED)
 def test_every_door_has_the_same_bounds_of_judging(lab: Lab, runs: list[str], name: str) -> None:
     """Command line, environment, file and Python."""
-    option = JUDGING[name].option
+    option = name
     verb = ["compare", *runs] if name == "margin" else ["score", runs[0]]
     file, variable = Path("bench.toml"), f"EYECHART_{option.upper()}"
 
@@ -242,19 +249,69 @@ def test_every_door_has_the_same_bounds_of_judging(lab: Lab, runs: list[str], na
 
 
 def test_a_file_sets_how_a_project_judges(lab: Lab, runs: list[str]) -> None:
-    """`threshold` and `near` reach the tables, `margin` the verdict; runs are asked as ever."""
+    """`threshold` and `near` reach the tables, `margin` the verdict."""
     Path("bench.toml").write_text("threshold = 0.5\nnear = 0.1\nmargin = 0.2\n")
     done = lab.bench("score", runs[0])
     assert "bench.toml: --threshold 0.5 --near 0.1" in done.err
     with (Path(runs[0]) / "effective_length.csv").open() as file_of_run:
         row, *_ = csv.DictReader(file_of_run)
-    assert (row["threshold"], row["within"]) == ("0.5", "0.1")
+    assert (row["threshold"], row["near"]) == ("0.5", "0.1")
     document = json.loads(lab.bench("compare", *runs, "--json").out)
-    assert (document["threshold"], document["margin"]) == (0.5, 0.2)
+    assert (document["threshold"], document["near"], document["margin"]) == (0.5, 0.1, 0.2)
     assert lab.bench("score", runs[0], "--near", "0.3").code == 0
     assert ",0.3," in (Path(runs[0]) / "effective_length.csv").read_text()
-    command = ("run", "--task", "counting/ones", "--lengths", "5,9", "--samples", "5")
-    assert lab.bench(*command, "--model", "oracle:50").code == 0
+
+
+def test_every_door_judges_as_the_file_says(lab: Lab, runs: list[str]) -> None:
+    """What is asked, by options or by a study, has the numbers that it has when it is judged again,
+    and that Python gives under the same settings.
+    """
+    given: dict[str, Any] = {"threshold": 0.6, "near": 0.2}
+    Path("bench.toml").write_text("".join(f"{name} = {one}\n" for name, one in given.items()))
+    wanted = eyechart.load_run(runs[0], **given).conditions
+    usual = eyechart.load_run(runs[0]).conditions
+    names = ["effective_length", "effective_length_ci_low", "near_length", *given]
+    assert not (wanted[names].equals(usual[names]))
+    folder = Path(runs[0])
+    model = f"oracle:{folder.parts[-3]}"
+    study = {"name": "s", "title": "S", "models": [model], "tasks": ["counting/ones"]}
+    Path("s.yaml").write_text(json.dumps(study | {"lengths": [5, 9], "samples": 4}))
+    asking = ("run", "--task", "counting/ones", "--lengths", "5,9", "--samples", "4")
+
+    def rows(*command: str | Path) -> list[dict[str, Any]]:
+        """The rows of the document that a command prints about the run."""
+        document = json.loads(lab.bench(*command, "--json").out)
+        ranked = document.get("rows") or document.get("leaderboard", {}).get("rows")
+        return list(ranked or document["runs"][0]["conditions"])
+
+    expected = json.loads(wanted[names].astype(object).to_json(orient="records"))
+    for command in (
+        *((*asking, "--model", model), ("run", "s.yaml"), ("score", folder)),
+        ("leaderboard", folder, "-o", "board.csv"),
+    ):
+        found = [{name: row[name] for name in names} for row in rows(*command)]
+        assert found == expected, command
+        kept = csv.DictReader((folder / "effective_length.csv").read_text().splitlines())
+        assert {row["near"] for row in kept} == {"0.2"}, command
+    said = lab.bench("leaderboard", runs[1], "-o", "board.csv", "--near", "0.3")
+    assert "near is 0.3, and 0.2 elsewhere" in said.err
+
+
+def test_an_adaptive_run_looks_for_the_threshold_that_it_is_judged_by(lab: Lab) -> None:
+    """What it says at its end is about the length of its table."""
+    lab.monkeypatch.chdir(lab.folder)
+    Path("bench.toml").write_text("threshold = 0.6\n")
+    command = ("run", "--task", "counting/ones", "--model", "oracle:50", "--adaptive")
+    done = lab.bench(*command, "--max-requests", "80")
+    assert "right to (60 %)" in done.out
+    assert json.loads(lab.bench(*command, "--dry-run", "--json").out)["runs"]
+
+
+def test_types_of_python_are_the_settings() -> None:
+    """A type checker knows each of them, of the same kind as the command line."""
+    assert set(RunJudging.__annotations__) == {*OF_RUNS}
+    assert set(Judging.__annotations__) == {*judging.JUDGED}
+    assert set(PairJudging.__annotations__) == {*JUDGING} - {"fail_if"}
 
 
 def test_python_compares_at_a_threshold(lab: Lab, runs: list[str]) -> None:  # noqa: ARG001

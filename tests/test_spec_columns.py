@@ -15,7 +15,6 @@ from eyechart.harness.errors import TaskFileError
 from eyechart.harness.report.charts.effects import effects
 from eyechart.harness.report.page import page_tables as listed
 from eyechart.harness.report.page.section import sections
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import columns, taken_by
 from eyechart.harness.task import check
 from eyechart.harness.task.catalogue import open_task
@@ -70,7 +69,7 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     """And so are the names that a report's own reckoning has."""
     wanted = lab.wanted(model="scripted/a")
     lab.asked(wanted)
-    (study,) = sections([read_run(wanted.folder)], THRESHOLD)
+    (study,) = sections([read_run(wanted.folder)])
     tables = [
         listed.estimates_table(study),
         listed.pairs_table(study, effects(study)),

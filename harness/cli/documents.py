@@ -61,7 +61,7 @@ def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
         finding_columns,
     )
 
-    manifest, threshold = run.manifest, run.settings.threshold
+    manifest = run.manifest
     return {
         "model": manifest.model,
         "task": manifest.task,
@@ -71,8 +71,8 @@ def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,
         "missing": run.missing,
-        "threshold": threshold,
-        "findings": [*map(finding_columns, findings(run, threshold))],
+        **run.settings.of_runs,
+        "findings": [*map(finding_columns, findings(run))],
         "conditions": rows_of(effective_length_table(run)),
         "cells": rows_of(cells_table(run)),
         "right_at": rows_of(at_table(run, at)),

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias, TypedDict
 
 from eyechart.harness.settings.checks import NumberRange, OneOf, number_of, path, shown
-from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
+from eyechart.harness.settings.setting import (
+    Judged,
+    Setting,
+    declared,
+    on_or_off,
+    read_each,
+    setting,
+)
 
 THRESHOLD = 0.85
 """Accuracy from which a model is right to a length."""
@@ -21,7 +29,7 @@ Margin: TypeAlias = float | str
 as a factor such as `1.2x`. `analysis/length/margin.py` makes each of the other.
 """
 MARGIN = 0.05
-WITHIN = 0.05
+NEAR = 0.05
 """How far a near answer is from its target at most, as a share of the target."""
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
 FAILING: Mapping[str, frozenset[str]] = {
@@ -77,14 +85,18 @@ class JudgeSettings:
     """How runs are read and judged: `JudgeSettings.read` checks the values."""
 
     threshold: float = setting(
-        _Threshold(), "Accuracy from which a model is right to a length.", "SHARE", THRESHOLD
+        _Threshold(),
+        "Accuracy from which a model is right to a length.",
+        "SHARE",
+        THRESHOLD,
+        of="runs",
     )
-    within: float = setting(
+    near: float = setting(
         NumberRange(0, 0.99, is_whole=False),
         "How far a number may be from its target to count as near, as a share of the target.",
         "SHARE",
-        WITHIN,
-        option="near",
+        NEAR,
+        of="runs",
     )
     margin: Margin = setting(
         _Margin(),
@@ -92,6 +104,7 @@ class JudgeSettings:
         "SHARE|FACTORx",
         MARGIN,
         form=_Margin.demand,
+        of="pairs",
     )
     fail_if: str | None = setting(
         OneOf(*FAILING),
@@ -99,6 +112,7 @@ class JudgeSettings:
         "is open or cannot be judged, see bench gate --help.",
         "|".join(FAILING),
         once=True,
+        of="pairs",
     )
     tasks: str = setting(
         _tasks,
@@ -108,12 +122,19 @@ class JudgeSettings:
         option="task",
         short="t",
         once=True,
+        of="samples",
     )
     run_kept_code: bool = on_or_off(
         "Execute the generators that came with the runs, to make items again, and the scorers that "
         "they name. Only for runs that you trust.",
         once=True,
+        of="samples",
     )
+
+    @property
+    def of_runs(self) -> dict[str, Any]:
+        """The settings that a row of a table says it was made with: name -> value."""
+        return {name: getattr(self, name) for name in OF_RUNS}
 
     @classmethod
     def read(cls, **given: Any) -> JudgeSettings:
@@ -123,3 +144,33 @@ class JudgeSettings:
 
 JUDGING: Mapping[str, Setting] = declared(JudgeSettings)
 """Name -> the setting, in the order of the help text."""
+
+
+def _of(kind: Judged) -> tuple[str, ...]:
+    return tuple(name for name, one in JUDGING.items() if one.of == kind)
+
+
+OF_SAMPLES, OF_RUNS, OF_PAIRS = _of("samples"), _of("runs"), _of("pairs")
+"""The names of the settings of each kind."""
+JUDGED = (*OF_RUNS, *OF_SAMPLES)
+"""Those of a verb that judges runs; one that compares them has all."""
+
+
+class RunJudging(TypedDict, total=False):
+    """The settings of `OF_RUNS` as arguments in Python."""
+
+    threshold: float
+    near: float
+
+
+class Judging(RunJudging, total=False):
+    """Those of `JUDGED`."""
+
+    tasks: str | Path
+    run_kept_code: bool
+
+
+class PairJudging(Judging, total=False):
+    """Those of two sides; Python has no exit code that `fail_if` could set."""
+
+    margin: float | str

@@ -13,6 +13,10 @@ from eyechart.providers.naming import named
 
 Part: TypeAlias = Literal["study", "model", "task"]
 """A place in a study's file: at its top, at one of its models, or at one of its tasks."""
+Judged: TypeAlias = Literal["", "samples", "runs", "pairs"]
+"""What a setting of judging is about: how samples are read, the numbers of runs, or what two sides
+of a comparison are. Empty for settings of a run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Setting:
     """Some of its values, where there are others."""
     repeats: bool = False
     """Whether the option may be given several times."""
+    of: Judged = ""
     begins: str = ""
     """The heading of the options in `bench run --help` of which this one is the first."""
 

@@ -7,6 +7,7 @@ a column. This module imports nothing heavy, so that task files are checked with
 from __future__ import annotations
 
 from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.harness.settings.judging import OF_RUNS
 
 
 def _with_ci(name: str) -> tuple[str, str, str]:
@@ -93,7 +94,7 @@ READ = ("read", "chance", *_with_ci("calibration_error"))
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
-    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold", "within"),
+    *("adaptive", "n", "not_scored", *READ, *OVERALL, *OF_RUNS),
     *(*ESTIMATE, *NEAR_APART, "error_growth", *TOKENS, *COST),
 )
 """Columns of `effective_length.csv` after the axes."""
@@ -126,7 +127,7 @@ MANY_REPLIES = 1000
 """A table shows what this many replies cost: one costs too little to be read."""
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
-    *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold"),
+    *("kind", "default", "control", "adaptive", "n", "not_scored", *OF_RUNS),
     *(*ESTIMATE, *NEAR_APART, *BY_TEST, "capacity", *TOKENS, *COST),
     *(
         COST_A_REPLY,

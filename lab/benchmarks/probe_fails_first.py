@@ -37,7 +37,7 @@ def rows(results: Path) -> Iterator[tuple[object, ...]]:
             inside = rows_with(measured, condition)
             if not (inside["measure"] == READOUT).any():
                 continue
-            for share in falling_shares(judged, inside, run.threshold):
+            for share in falling_shares(judged, inside):
                 holds = (share.length or "", *share.ends, share.unknown_from or "")
                 for line in share.lines:
                     values = (f"{one:.4g}" for one in (line.value, line.low, line.high))

@@ -112,9 +112,9 @@ def test_shares_of_a_run_and_a_probe(judged: JudgedCondition) -> None:
             apart,
         ]
     )
-    right, ordered, read, distance = falling_shares(judged, frame, 0.85)
+    right, ordered, read, distance = falling_shares(judged, frame)
     assert [one.name for one in (right, ordered, read, distance)] == [RIGHT, ORDERED, READ, APART]
-    assert right.length == judged.effective_length(0.85).length  # type: ignore[union-attr]
+    assert right.length == judged.effective_length().length  # type: ignore[union-attr]
     assert [line.value for line in read.lines] == list(falls.values())
     assert read.length is not None
     assert 20 <= read.length.length <= 40
@@ -129,7 +129,7 @@ def test_too_few_rows_leave_the_length_open(judged: JudgedCondition) -> None:
     frame = pd.concat(
         [rows("readout", "best_readable", falls), rows("readout", "best_control", falls)]
     )
-    *_, read = falling_shares(judged, frame, 0.85)
+    *_, read = falling_shares(judged, frame)
     assert read.name == READ
     assert read.unknown_from == 40
     assert [line.length for line in read.lines] == [5, 10, 20]

@@ -12,7 +12,6 @@ from typing import Any
 
 from eyechart.harness.analysis.length.limit import RANKED
 from eyechart.harness.analysis.tables.tables import near_apart_columns
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import NEAR_APART
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.variants import TASK, Variant
@@ -82,7 +81,7 @@ def measures(variant: Variant | None, reported: Mapping[str, str]) -> dict[str, 
         "one_threshold": "yes" if estimate.one_threshold else "no",
         **{
             name: value if isinstance(value, str) else _number(value)
-            for name, value in near_apart_columns(variant.judged, THRESHOLD).items()
+            for name, value in near_apart_columns(variant.judged).items()
         },
         **capacity_columns,
         "area": _number(estimate.area),

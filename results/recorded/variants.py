@@ -21,7 +21,6 @@ from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.satellites.recorded.rows import RecordedRows
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.score.outcomes import OUTCOMES
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.task.catalogue import built_in_files, open_task
 
 TASK = "capacity/items"
@@ -55,7 +54,7 @@ class Variant:
     @cached_property
     def estimate(self) -> EffectiveLength:
         """The effective length at 85 %."""
-        found = self.judged.effective_length(THRESHOLD)
+        found = self.judged.effective_length()
         assert found is not None
         return found
 

@@ -30,7 +30,6 @@ from eyechart.harness.report.page.page import write_report
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
@@ -121,9 +120,7 @@ def measured(out: Path, samples: int, models: int) -> bool:
     """Makes runs and their report in a folder, prints the figures; whether they hold."""
     runs = make_runs(out / "results", samples, models)
     started = time.perf_counter()
-    (page,) = write_report(
-        sections([*map(read_run, runs)], THRESHOLD), out / "report.html", warn=print
-    )
+    (page,) = write_report(sections([*map(read_run, runs)]), out / "report.html", warn=print)
     tell("report in", f"{time.perf_counter() - started:.1f} s")
     size = page.stat().st_size / MEGA
     tell("page of", f"{size:.1f} MB")

@@ -31,7 +31,7 @@ from eyechart.harness.report.page.page import write_report
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
@@ -105,9 +105,7 @@ def take(page: Path, name: str, folder: Path) -> list[Path]:
 
 def report(folders: Sequence[Path], out: Path) -> Path:
     """The report's page."""
-    (page,) = write_report(
-        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
-    )
+    (page,) = write_report(sections([*map(read_run, folders)]), out / "report.html", warn=print)
     return page
 
 

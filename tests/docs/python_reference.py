@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import eyechart
 
@@ -59,6 +60,7 @@ def _section(home: str, name: str, module: str) -> Iterator[str]:
     tree = _Values(vars(place)).visit(tree)
     for node, doc in _documented(tree.body):
         if isinstance(node, _Function) and node.name == name and not _is_overload(node):
+            _spell_out(node, getattr(place, name))
             yield f"\n## {home}.{name}\n\n"
             yield f"<!-- not run: needs arguments -->\n```python\n{_signature(node)}\n```\n\n"
             yield f"{_prose(ast.get_docstring(node) or '')}\n"
@@ -73,6 +75,17 @@ def _section(home: str, name: str, module: str) -> Iterator[str]:
         elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value:
             yield f"\n## type {home}.{name}\n\n`{ast.unparse(node.value)}`\n"
             yield f"\n{_prose(doc)}\n" if doc else ""
+
+
+def _spell_out(node: _Function, function: Any) -> None:
+    """Adds the arguments that stand for `**judging`, as help shows them."""
+    if node.args.kwarg is None:
+        return
+    named = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
+    for name, one in inspect.signature(function).parameters.items():
+        if name not in named:
+            node.args.kwonlyargs.append(ast.arg(name, ast.Name(one.annotation)))
+            node.args.kw_defaults.append(ast.Constant(one.default))
 
 
 def _is_overload(node: _Function) -> bool:

@@ -13,14 +13,14 @@ _UNTESTED = "not tested"
 
 
 def beside(
-    compared: ConditionComparison, threshold: float
+    compared: ConditionComparison,
 ) -> Iterator[tuple[str, Bound | None, Bound | None]]:
     """`near_length` and `apart_length` of both sides, `None` where they are not known; left out
     where the answers of a side have none. A saved baseline has no answers.
     """
     if len(_answers(compared)) != 1:
         return
-    near = [side.near_length(threshold) for side in compared.sides]
+    near = [side.near_length for side in compared.sides]
     orders = [side.order for side in compared.sides]
     if None not in near:
         first, second = (one.length for one in near if one)
@@ -34,12 +34,12 @@ def _answers(compared: ConditionComparison) -> set[str]:
     return {answers_of(side.scored) for side in compared.sides if side.scored}
 
 
-def beside_rows(compared: ConditionComparison, threshold: float) -> list[tuple[str, str, str, str]]:
+def beside_rows(compared: ConditionComparison) -> list[tuple[str, str, str, str]]:
     """`near (5 %)`, both lengths, and that they are not tested."""
-    shares = dict.fromkeys(f"{100 * side.run.settings.within:g}" for side in compared.sides)
+    near = compared.sides[0].run.settings.near
     words = words_of(_answers(compared))
-    heads = {"near_length": f"near ({' or '.join(shares)} %)", "apart_length": words.apart_head}
+    heads = {"near_length": f"near ({100 * near:g} %)", "apart_length": words.apart_head}
     return [
         (heads[name], length_text(first), length_text(second), _UNTESTED)
-        for name, first, second in beside(compared, threshold)
+        for name, first, second in beside(compared)
     ]

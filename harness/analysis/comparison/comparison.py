@@ -40,7 +40,7 @@ from eyechart.harness.analysis.length.margin import as_factor, as_points, is_at_
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError, NoneSharedError
-from eyechart.harness.settings.judging import THRESHOLD, Margin, factor_of
+from eyechart.harness.settings.judging import Margin, factor_of
 from eyechart.harness.spec import Condition
 from eyechart.providers.naming import named, turned_on
 
@@ -126,7 +126,6 @@ class Comparison:
     """The model whose conditions are compared; `None` where two models are compared."""
     first: str
     second: str
-    threshold: float
     conditions: tuple[ConditionComparison, ...]
     length: LengthDifference
     """Mean over the conditions."""
@@ -138,6 +137,11 @@ class Comparison:
     """What the sides were asked with otherwise, see `comparability.other_settings`."""
     other_tests: int = 0
     """Tests of lines of other comparisons for which the p-values are corrected too."""
+
+    @property
+    def threshold(self) -> float:
+        """The accuracy from which a side is right to a length."""
+        return self.runs[0].settings.threshold
 
     @cached_property
     def area(self) -> PairedArea | None:
@@ -237,7 +241,6 @@ class Comparison:
 def compare_runs(
     first: JudgedRun,
     second: JudgedRun,
-    threshold: float = THRESHOLD,
     *,
     names: tuple[str, str] | None = None,
     conditions: Collection[Condition] | None = None,
@@ -271,7 +274,7 @@ def compare_runs(
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
     said = names or names_of([first, second])
-    compared = _compare(first, "", said, pairs, threshold, sides=sides, unpaired=unpaired)
+    compared = _compare(first, "", said, pairs, sides=sides, unpaired=unpaired)
     return replace(
         compared,
         readings_of=readings_of(first, second),
@@ -297,7 +300,6 @@ def compare_conditions(
     run: JudgedRun,
     axis: str,
     values: Sequence[str],
-    threshold: float = THRESHOLD,
     *,
     unpaired: bool = False,
 ) -> Comparison:
@@ -336,7 +338,7 @@ def compare_conditions(
         and (unpaired or not have_other_rows(judged, run.conditions[other]))
     ]
     names = f"{axis}={value}", f"{axis}={other_value}"
-    return _compare(run, axis, names, pairs, threshold, unpaired=unpaired)
+    return _compare(run, axis, names, pairs, unpaired=unpaired)
 
 
 def _compare(
@@ -344,13 +346,12 @@ def _compare(
     axis: str,
     names: Sequence[str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
-    threshold: float,
     *,
     sides: Sides | None = None,
     unpaired: bool = False,
 ) -> Comparison:
     """`axis` is empty of two runs. Raises `NoneSharedError` without a sample scored on both."""
-    sides = Sides(threshold) if sides is None else sides
+    sides = Sides(run.settings.threshold) if sides is None else sides
     matched = [
         (condition, result, first, second)
         for condition, first, second in conditions
@@ -368,7 +369,7 @@ def _compare(
         is_paired = result.is_paired
         pair = sides_of(first, second, sides, other_rows=not is_paired)
         assert pair is not None  # their lines are compared
-        estimates = [judged.effective_length(threshold) for judged in (first, second)]
+        estimates = [judged.effective_length() for judged in (first, second)]
         compared.append(
             ConditionComparison(
                 condition,
@@ -394,7 +395,6 @@ def _compare(
         model=run.manifest.model if axis else None,
         first=names[0],
         second=names[1],
-        threshold=threshold,
         conditions=tuple(compared),
         length=length,
         runs=(run,),

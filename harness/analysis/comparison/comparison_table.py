@@ -68,7 +68,7 @@ def sized_table(
 
 def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared, comparison.unit, comparison.threshold):
+        for row in _of_condition(compared, comparison.unit):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     points = comparison.points(margin)
@@ -91,9 +91,7 @@ def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
         yield {**verdict, **_of_area(area, pairs)}
 
 
-def _of_condition(
-    compared: ConditionComparison, unit: str, threshold: float
-) -> Iterator[dict[str, Any]]:
+def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
     for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
@@ -110,7 +108,7 @@ def _of_condition(
         **_values(compared.length.first, compared.length.second),
         **_tokens(compared.tokens),
     }
-    for name, first, second in beside(compared, threshold):
+    for name, first, second in beside(compared):
         yield {"measure": name, "unit": unit, **_values(first, second)}
     if area := compared.area:
         yield _of_area(area, sum(row.n for row in compared.paired.lengths))

@@ -17,7 +17,6 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 
 Places: TypeAlias = tuple[int, int]
@@ -176,7 +175,6 @@ def conditions_of_all(runs: Sequence[JudgedRun]) -> list[Condition]:
 
 def rank_runs(
     runs: Sequence[JudgedRun],
-    threshold: float = THRESHOLD,
     *,
     of: Callable[[Sequence[Places]], Iterable[Places]] = iter,
 ) -> Ranking:
@@ -191,22 +189,18 @@ def rank_runs(
         Ranked(
             name,
             run,
-            {
-                condition: run.conditions[condition].effective_length(threshold)
-                for condition in common
-            },
+            {condition: run.conditions[condition].effective_length() for condition in common},
         )
         for name, run in zip(names_of(runs), runs, strict=True)
     ]
     order = sorted(range(len(runs)), key=lambda place: named[place].rank_key)
     ranked = [named[place] for place in order]
     pairs = list(combinations(range(len(ranked)), 2))
-    sides = Sides(threshold)
+    sides = Sides(runs[0].settings.threshold)
     compared = [
         compare_runs(
             ranked[left].run,
             ranked[right].run,
-            threshold,
             names=(ranked[left].name, ranked[right].name),
             conditions=common,
             sides=sides,

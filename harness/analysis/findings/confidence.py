@@ -10,7 +10,6 @@ import numpy as np
 from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.order.apart import CHANCE
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import varied_label
 
 
@@ -28,14 +27,14 @@ class SureAndBlind(NamedTuple):
     accuracy: float
 
 
-def sure_and_blind(judged: JudgedCondition, threshold: float = THRESHOLD) -> SureAndBlind | None:
+def sure_and_blind(judged: JudgedCondition) -> SureAndBlind | None:
     """From which line on a model is sure where it is blind; `None` where it is not.
 
     That line and every longer one lie beyond the effective length. On each of them the interval of
     the accuracy reaches down to chance, the mean confidence is at least half-way between chance and
     certainty, and the interval of the overconfidence lies above 0.
     """
-    estimate, curve = judged.effective_length(threshold), judged.curve
+    estimate, curve = judged.effective_length(), judged.curve
     if estimate is None or estimate.length is None or estimate.length.sign == ">" or curve is None:
         return None
     cells = judged.scored_cells.join(judged.run.diagnosis)
@@ -61,9 +60,7 @@ def sure_and_blind(judged: JudgedCondition, threshold: float = THRESHOLD) -> Sur
     )
 
 
-def confidence(
-    run: JudgedRun, judged: Sequence[JudgedCondition], threshold: float, model: str
-) -> Iterator[Finding]:
+def confidence(run: JudgedRun, judged: Sequence[JudgedCondition], model: str) -> Iterator[Finding]:
     """How sure a model is of its first choices under these conditions, how often these are right,
     and where it is sure and blind; nothing where replies are read.
     """
@@ -85,7 +82,7 @@ def confidence(
         accuracy=float(right.mean()),
         errors=[one._asdict() for one in errors],
     )
-    found = [blind for one in judged if (blind := sure_and_blind(one, threshold))]
+    found = [blind for one in judged if (blind := sure_and_blind(one))]
     if found:
         worst = max(found, key=lambda one: one.confidence - one.accuracy)
         condition = varied_label(worst.judged.condition, [one.condition for one in judged])

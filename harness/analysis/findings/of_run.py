@@ -16,13 +16,11 @@ from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
 from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, without_controls
 from eyechart.harness.analysis.tables.tokens_text import of_conditions
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 
 
 def findings(
     run: JudgedRun,
-    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     name: str = "",
@@ -31,12 +29,11 @@ def findings(
     if given, and without controls, unless there is nothing else. The model is called `name`, or as
     the run has it.
     """
-    return in_order(_found(run, threshold, conditions, name or run.manifest.model))
+    return in_order(_found(run, conditions, name or run.manifest.model))
 
 
 def _found(
     run: JudgedRun,
-    threshold: float,
     conditions: Collection[Condition] | None,
     model: str,
 ) -> Iterator[Finding]:
@@ -44,13 +41,13 @@ def _found(
     judged = without_controls(shown)
     varied = [one.condition for one in judged]
     labels = {varied_label(one.condition, varied): one for one in judged}
-    estimates = {label: one.effective_length(threshold) for label, one in labels.items()}
+    estimates = {label: one.effective_length() for label, one in labels.items()}
     scored = {label: one for label, one in estimates.items() if one is not None}
     task = run.manifest.task
     about = {"model": model, "task": task, "unit": run.spec.unit}
     is_part = len(judged) < len(shown)
     found = (
-        right_to(labels, scored, threshold, **about, controls_left_out=is_part),
+        right_to(labels, scored, **about, controls_left_out=is_part),
         not_known(estimates, verb=str(doing(judged, task)), **about),
         *cuts(run),
         unread(run),
@@ -60,11 +57,11 @@ def _found(
     )
     yield from filter(None, found)
     yield from doubts(run)
-    yield from lost(labels, scored, threshold, run.spec.unit)
-    yield from confidence(run, judged, threshold, model)
+    yield from lost(labels, scored, run.spec.unit)
+    yield from confidence(run, judged, model)
     yield from origins(run)
     yield from steps(labels, run.spec.unit)
-    yield from filter(None, [level(scored, threshold, run.spec.unit)])
+    yield from filter(None, [level(scored, run.settings.threshold, run.spec.unit)])
     if run.spec.items is not None:  # short rows of a generator are equal by chance
         yield from repeated(labels, run.spec.unit)
     yield from of_conditions(shown)

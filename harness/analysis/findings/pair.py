@@ -26,7 +26,7 @@ def of_pair(comparison: Comparison, margin: Margin | None = MARGIN) -> list[Find
     """All that two sides show; `None` as `margin` leaves out whether they are equivalent."""
     is_of_runs = len(comparison.runs) == _TWO
     names = _names(comparison) if is_of_runs else [""]
-    of_runs = beside(zip(names, comparison.runs, strict=True), comparison.threshold)
+    of_runs = beside(zip(names, comparison.runs, strict=True))
     found = list(of_sides(comparison, margin))
     if not is_of_runs and any(one.kind == CONFOUNDED.name for one in found):
         said = OTHER_TOKENS.name, UNKNOWN_TOKENS.name  # of the axis that is compared

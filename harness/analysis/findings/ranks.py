@@ -28,7 +28,6 @@ _TWO = 2
 
 def beside(
     runs: Iterable[tuple[str, JudgedRun]],
-    threshold: float,
     conditions: Collection[Condition] | None = None,
 ) -> list[Finding]:
     """What stands beside a comparison of named runs: all that each of them shows, without how far
@@ -36,16 +35,13 @@ def beside(
     """
     return [
         one
-        for one in of_several(
-            (name, findings(run, threshold, conditions, name=name)) for name, run in runs
-        )
+        for one in of_several((name, findings(run, conditions, name=name)) for name, run in runs)
         if one.kind != RIGHT_TO.name
     ]
 
 
 def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     """All that several runs show, of which each pair was compared."""
-    pairs = ranking.comparisons
     found = [
         _ranks(
             ranking,
@@ -56,12 +52,11 @@ def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     ]
     if other := _not_by_length(ranking, margin):
         found.append(other)
-    threshold = next(iter(pairs.values())).threshold
     runs = [(one.name, one.run) for one in ranking.runs]
-    return in_order([*found, *beside(runs, threshold, ranking.conditions)])
+    return in_order([*found, *beside(runs, ranking.conditions)])
 
 
-def of_standing(standing: Standing, threshold: float) -> list[Finding]:
+def of_standing(standing: Standing) -> list[Finding]:
     """All that the models of a task show; of a single model all but how far it is right, which its
     line of the table says.
     """
@@ -76,7 +71,7 @@ def of_standing(standing: Standing, threshold: float) -> list[Finding]:
     if standing.apart:
         found.append(APART(pairs=standing.apart))
     runs = [(place.name, place.run) for place in standing.places]
-    return in_order([*found, *beside(runs, threshold)])
+    return in_order([*found, *beside(runs)])
 
 
 def _ranks(

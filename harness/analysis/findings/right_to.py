@@ -28,7 +28,6 @@ _TWO = 2
 def right_to(
     judged: Mapping[str, JudgedCondition],
     estimates: Mapping[str, EffectiveLength],
-    threshold: float,
     *,
     model: str,
     task: str,
@@ -52,7 +51,7 @@ def right_to(
     others = [judged[label] for label in known if label != best]
     single = [judged[label] for label, one in known.items() if one.one_threshold]
     pairs = comb(len(single), 2)
-    differences = _differences(judged[best], others, threshold, pairs)
+    differences = _differences(judged[best], others, pairs)
     first = judged[default or best]
     return RIGHT_TO(
         model=model,
@@ -62,8 +61,8 @@ def right_to(
         lengths=known,
         default=default,
         longest=best,
-        near=first.near_length(threshold),
-        within=first.run.settings.within,
+        near_length=first.near_length,
+        near=first.run.settings.near,
         apart=first.order and first.order.apart,
         answers=answers_of(first.scored) if first.scored else "",
         conditions=len(judged),
@@ -75,10 +74,10 @@ def right_to(
 
 
 def _differences(
-    best: JudgedCondition, others: Sequence[JudgedCondition], threshold: float, pairs: int
+    best: JudgedCondition, others: Sequence[JudgedCondition], pairs: int
 ) -> list[LengthDifference]:
     """The corrected differences of `best` and each of the others that shares samples with it."""
-    sides = Sides(threshold)
+    sides = Sides(best.run.settings.threshold)
     found = []
     for other in others:
         other_rows = have_other_rows(best, other)
@@ -96,8 +95,8 @@ def _words(
     lengths: Mapping[str, EffectiveLength],
     default: str,
     longest: str,
-    near: EffectiveLength | None,
-    within: float,
+    near_length: EffectiveLength | None,
+    near: float,
     apart: Apart | None,
     answers: str,
     conditions: int,
@@ -108,7 +107,7 @@ def _words(
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
     said = f"{model} {verb} to {length_text(first, unit)} on {task}"
-    nearly, tells = _beside(first, near, within, apart, WORDS.get(answers, ANY))
+    nearly, tells = _beside(first, near_length, near, apart, WORDS.get(answers, ANY))
     if conditions == 1:
         return f"{said}{nearly and f', {nearly}'}{tells and f', and {tells}'}."
     beside = " and ".join(filter(None, (nearly and f"is {nearly}", tells)))
@@ -143,8 +142,8 @@ def _words(
 
 def _beside(
     exact: EffectiveLength,
-    near: EffectiveLength | None,
-    within: float,
+    near_length: EffectiveLength | None,
+    near: float,
     apart: Apart | None,
     words: Told,
 ) -> tuple[str, str]:
@@ -153,11 +152,14 @@ def _beside(
     of what says no more.
     """
     nearly = tells = ""
-    if near is not None and near.length is not None and (near.dips or near.length != exact.length):
-        nearly = words.near.format(share=f"{100 * within:g}")
-        nearly += f" {reach_text(near.length, near.length_ci)}"
-        if near.dips:  # as where long answers are rounded: the same step is a smaller share of them
-            nearly += f" and again beyond {near.dips[-1][1]:,}"
+    found = near_length
+    if found is not None and found.length and (found.dips or found.length != exact.length):
+        nearly = words.near.format(share=f"{100 * near:g}")
+        nearly += f" {reach_text(found.length, found.length_ci)}"
+        if (
+            found.dips
+        ):  # as where long answers are rounded: the same step is a smaller share of them
+            nearly += f" and again beyond {found.dips[-1][1]:,}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
         tells = f"{words.apart}{cue} {reach_text(apart.length, apart.length_ci, words.longest)}"

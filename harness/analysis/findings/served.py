@@ -54,7 +54,6 @@ def doubts(run: JudgedRun) -> Iterator[Finding]:
 def lost(
     judged: Mapping[str, JudgedCondition],
     estimates: Mapping[str, EffectiveLength],
-    threshold: float,
     unit: str,
 ) -> Iterator[Finding]:
     """The conditions, by label, whose interval would begin at a shorter length if the samples
@@ -63,7 +62,7 @@ def lost(
     for label, estimate in estimates.items():
         if not estimate.is_ranked or estimate.length_ci[0].sign == "<":
             continue
-        allowed = judged[label].with_errors_wrong(threshold)
+        allowed = judged[label].with_errors_wrong()
         if allowed is not None and is_in_doubt(estimate, allowed):
             yield LOST(
                 "ask them again with the same command",

@@ -119,7 +119,7 @@ class Fit:
             )
             for one in bins
         ]
-        return 1 - float(weights @ below)
+        return max(0.0, 1 - float(weights @ below))
 
     def _around(self, length: float) -> tuple[list[int], Floats]:
         """The two bins around a length, and their weights."""

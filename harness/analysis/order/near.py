@@ -11,13 +11,13 @@ from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.length.limits import Scored, scored_length
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
-from eyechart.harness.settings.judging import WITHIN
+from eyechart.harness.settings.judging import NEAR
 
 _NEARLY = 1e-9
 
 
 def near_length(
-    samples: Scored, exact: EffectiveLength, threshold: float, within: float = WITHIN
+    samples: Scored, exact: EffectiveLength, threshold: float, near: float = NEAR
 ) -> EffectiveLength | None:
     """The length up to which answers are near, by the curve that the `exact` length has; `None`
     where answers are neither counts, see `Scored.counts`, nor copies.
@@ -27,7 +27,7 @@ def near_length(
     """
     if not samples.counts and samples.copies is None:
         return None
-    found = scored_length(near(samples, within), threshold)
+    found = scored_length(judged_near(samples, near), threshold)
     low, high = (
         max(pair, key=_order) for pair in zip(found.length_ci, exact.length_ci, strict=True)
     )
@@ -37,16 +37,16 @@ def near_length(
     return replace(found, length=length, length_ci=(low, high))
 
 
-def near(samples: Scored, within: float) -> Scored:
-    """The samples, judged by whether the answer is at most `within` of its target away from it; of
+def judged_near(samples: Scored, near: float) -> Scored:
+    """The samples, judged by whether the answer is at most `near` of its target away from it; of
     a copy this share of its row may be missing behind its right beginning, or too much.
     """
     if samples.copies is not None:
-        is_close = samples.copies.off <= within + _NEARLY
+        is_close = samples.copies.off <= near + _NEARLY
     else:
         assert samples.numbers is not None
         targets, answers = samples.numbers.targets, samples.numbers.answers
-        is_close = np.abs(answers - targets) <= within * targets + _NEARLY
+        is_close = np.abs(answers - targets) <= near * targets + _NEARLY
     is_near = samples.right | is_close
     return replace(
         samples,

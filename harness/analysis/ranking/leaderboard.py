@@ -30,6 +30,7 @@ from eyechart.harness.analysis.tables.tables import (
 )
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.settings.judging import OF_RUNS
 from eyechart.harness.spec import columns
 from eyechart.providers.naming import turned_on
 
@@ -39,15 +40,13 @@ _FILLED_LATER = (*columns.OF_MODEL, *columns.BY_TEST, "capacity")
 _SHOWN_FINGERPRINT = 8
 
 
-def run_rows(
-    run: JudgedRun, threshold: float, at: Sequence[int] = ()
-) -> tuple[list[Row], list[LeftOut]]:
+def run_rows(run: JudgedRun, at: Sequence[int] = ()) -> tuple[list[Row], list[LeftOut]]:
     """A row for each complete condition, with the accuracies `at`; a message for each other one."""
     manifest = run.manifest
     rows: list[Row] = []
     left_out: list[LeftOut] = []
     for judged in run.conditions.values():
-        estimate = judged.effective_length(threshold)
+        estimate = judged.effective_length()
         counts = {name: int(judged.cells[name].sum()) for name in ("n", *NOT_SCORED)}
         missing = counts["not_run"]
         fingerprint = run.fingerprint(judged.places)
@@ -69,13 +68,13 @@ def run_rows(
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": str(counts["n"]),
                 "not_scored": str(sum(counts[name] for name in NOT_SCORED)),
-                "threshold": f"{threshold:g}",
+                **{name: f"{value:g}" for name, value in run.settings.of_runs.items()},
                 **{
                     name: value if isinstance(value, str) else _number(value)
                     for name, value in {
                         **estimate_columns(estimate, adaptive=judged.adaptive),
-                        **near_apart_columns(judged, threshold),
-                        **token_columns(judged, threshold),
+                        **near_apart_columns(judged),
+                        **token_columns(judged),
                         **_capacity(judged),
                         **cost_columns(judged),
                         columns.COST_A_REPLY: judged.cost and judged.cost.a_reply,
@@ -185,10 +184,10 @@ def merge(
     each source in a group of its own. An invalid date, or one more than a
     day after `now`, counts as the earliest, so such a row never replaces one with a valid date.
     Only the newest version of each task is kept. Each condition keeps one combination of data and
-    threshold for its full rows, one for the adaptive and one for the recorded rows. A combination
-    of the rows `before` comes first, so new rows never remove old ones, unless they renew each of
-    them, see `_renewed`; then the most frequent one, then the one with most samples, then the
-    latest.
+    settings of judging for its full rows, one for the adaptive and one for the recorded rows.
+    A combination of the rows `before` comes first, so new rows never remove old ones, unless they
+    renew each of them, see `_renewed`; then the most frequent one, then the one with most samples,
+    then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -304,7 +303,7 @@ def _seed(row: Row) -> str:
 
 
 def _data(row: Row) -> str:
-    return f"{_samples(row)}|{row['threshold']}"
+    return "|".join([_samples(row), *(row[name] for name in OF_RUNS)])
 
 
 def _asked(row: Row) -> int:
@@ -353,8 +352,8 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )
     if _samples(row) == _samples(reference):
-        found = f"threshold is {row['threshold']}, and {reference['threshold']} elsewhere"
-        return found, "with another threshold"
+        name = next(name for name in OF_RUNS if row[name] != reference[name])
+        return f"{name} is {row[name]}, and {reference[name]} elsewhere", f"with another {name}"
     if row["adaptive"]:
         return f"{_seed(row)}, and {_seed(reference)} elsewhere", "with another seed"
     if lengths != reference_lengths:

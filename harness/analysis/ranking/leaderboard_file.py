@@ -22,6 +22,7 @@ from eyechart.harness.analysis.tables.cells import csv_text, from_csv
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import MAX_LINE, replace_file
 from eyechart.harness.journal.record import Warn
+from eyechart.harness.settings.judging import OF_RUNS
 from eyechart.harness.spec import columns
 
 Row = dict[str, str]
@@ -31,11 +32,11 @@ _COUNTS = ("task_version", "n", "not_scored")
 _MAYBE_COUNTS = ("rows", *columns.BY_TEST)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
-    *("threshold", "parameters_billion", "capacity", "cost_usd"),
+    *(*OF_RUNS, "parameters_billion", "capacity", "cost_usd"),
     columns.COST_A_REPLY,
     *columns.NUMBERS,
 )
-_NEVER_EMPTY = ("threshold", "lapse", "tested_length")
+_NEVER_EMPTY = (*OF_RUNS, "lapse", "tested_length")
 _BOUND, _SIGNS = "_bound", ("", "<", ">")
 _WORDS = {
     "default": ("", "yes"),

@@ -36,7 +36,6 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 
 MOST_IN_PAIRS = 12
@@ -95,10 +94,7 @@ class Standing:
         return len(self.ranking.runs) <= MOST_IN_PAIRS
 
 
-def standing(
-    runs: Sequence[tuple[str, JudgedRun]],
-    threshold: float = THRESHOLD,
-) -> Standing:
+def standing(runs: Sequence[tuple[str, JudgedRun]]) -> Standing:
     """The standing of named runs of one task, under the condition that most of them have. If
     several conditions are equally common, the default one is taken, else one that is no control.
 
@@ -110,7 +106,7 @@ def standing(
     absent: list[Ranked] = []
     for name, run in runs:
         judged = run.conditions.get(condition)
-        estimate = judged.effective_length(threshold) if judged else None
+        estimate = judged.effective_length() if judged else None
         one = Ranked(name, run, {condition: estimate})
         (ranked if one.is_ranked else absent).append(one)
     ranked.sort(key=lambda one: one.rank_key)
@@ -118,13 +114,14 @@ def standing(
     count = len(ranked)
     pairs = list(combinations(range(count), 2))
     conditions = [one.run.conditions[condition] for one in ranked]
-    estimates = [(judged.curve, judged.effective_length(threshold)) for judged in conditions]
-    sides = Sides(threshold, [(curve, one.fit) for curve, one in estimates if curve and one])
+    estimates = [(judged.curve, judged.effective_length()) for judged in conditions]
+    fits = [(curve, one.fit) for curve, one in estimates if curve and one]
+    sides = Sides(runs[0][1].settings.threshold, fits)
     compared = {
         (left, right): comparison
         for left, right in pairs
         if complete or left == 0
-        if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
+        if (comparison := _compare(ranked[left], ranked[right], condition, sides))
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
     other_rows = {
@@ -280,7 +277,6 @@ def _compare(
     first: Ranked,
     second: Ranked,
     condition: Condition,
-    threshold: float,
     sides: Sides,
 ) -> Comparison | None:
     """The comparison; `None` if the models share no scored sample."""
@@ -289,7 +285,6 @@ def _compare(
         return compare_runs(
             first.run,
             second.run,
-            threshold,
             names=names,
             conditions=[condition],
             sides=sides,

@@ -130,6 +130,10 @@ class JudgedRun:
     settings: JudgeSettings = JudgeSettings()
     """How it was read, and is judged."""
 
+    def judged_by(self, settings: JudgeSettings) -> JudgedRun:
+        """The same verdicts under other settings; itself where they are its own."""
+        return self if settings == self.settings else replace(self, settings=settings)
+
     @cached_property
     def real_folder(self) -> Path:
         """Its folder, wherever links lead."""
@@ -298,10 +302,7 @@ class JudgedCondition:
     condition: Condition
     places: tuple[int, ...]
     """Places of this condition's cells in `manifest.cells`, by line."""
-    _estimates: dict[tuple[float, frozenset[int]], EffectiveLength | None] = field(
-        default_factory=dict
-    )
-    _near: dict[float, EffectiveLength | None] = field(default_factory=dict)
+    _estimates: dict[frozenset[int], EffectiveLength | None] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -379,7 +380,7 @@ class JudgedCondition:
             read = Numbers(wanted, wanted + errors), copies, None
         return Scored(lines, places, *scores, *rows, unanswered, *read)
 
-    def with_errors_wrong(self, threshold: float) -> EffectiveLength | None:
+    def with_errors_wrong(self) -> EffectiveLength | None:
         """The effective length if all samples without a reply had wrong ones, which bounds what
         their loss hides; `None` where none was lost.
         """
@@ -398,7 +399,7 @@ class JudgedCondition:
             places=cells[kept],
             own_rows=self.run.has_given_rows,
         )
-        return effective_length(found, threshold)
+        return effective_length(found, self.run.settings.threshold)
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""
@@ -511,18 +512,16 @@ class JudgedCondition:
         means = np.bincount(row, outcomes[here] == outcome.place) / np.bincount(row)
         return float(means.sum()), len(means)
 
-    def effective_length(
-        self, threshold: float, places: Collection[int] | None = None
-    ) -> EffectiveLength | None:
+    def effective_length(self, places: Collection[int] | None = None) -> EffectiveLength | None:
         """The effective length, from the cells at `places` alone if given; `None` where nothing was
         scored.
 
-        Estimates are kept: each pair of threshold and cells is computed once.
+        Estimates are kept: that of the same cells is computed once.
         """
         scored_places = frozenset(self.scored_cells.index)
         chosen = scored_places if places is None else scored_places & set(places)
-        key = threshold, chosen
-        if key not in self._estimates:
+        if chosen not in self._estimates:
+            threshold = self.run.settings.threshold
             scored = self.scored if places is None else self._scored_in(chosen)
             if scored is not None:
                 check_chance(scored.curve, threshold)
@@ -530,21 +529,18 @@ class JudgedCondition:
             if estimate is not None and not (limit := estimate.limit).is_ranked:
                 more = self._remedies(limit.others)
                 estimate = replace(estimate, limit=replace(limit, remedies=limit.remedies + more))
-            self._estimates[key] = estimate
-        return self._estimates[key]
+            self._estimates[chosen] = estimate
+        return self._estimates[chosen]
 
-    def near_length(self, threshold: float) -> EffectiveLength | None:
-        """The length to which answers are near, by `JudgeSettings.within`; `None` where nothing was
+    @cached_property
+    def near_length(self) -> EffectiveLength | None:
+        """The length to which answers are near, by `JudgeSettings.near`; `None` where nothing was
         scored, or answers are neither counts nor copies.
         """
-        if threshold not in self._near:
-            exact, within = self.effective_length(threshold), self.run.settings.within
-            self._near[threshold] = (
-                near_length(self.scored, exact, threshold, within)
-                if exact and self.scored
-                else None
-            )
-        return self._near[threshold]
+        exact, judging = self.effective_length(), self.run.settings
+        if exact is None or self.scored is None:
+            return None
+        return near_length(self.scored, exact, judging.threshold, judging.near)
 
     def _remedies(self, causes: Collection[Cause]) -> tuple[str, ...]:
         """What the user can do about replies that failed for these causes."""

@@ -47,7 +47,7 @@ def cells_table(run: JudgedRun) -> pd.DataFrame:
     symbols = cell_means(cells, lengths.astype(float), len(run.cells))
     row_tokens, reaches = np.full((2, len(run.cells)), np.nan)
     for judged in run.conditions.values():
-        estimate = judged.effective_length(run.settings.threshold)
+        estimate = judged.effective_length()
         tokens = judged.tokens_a_symbol
         if tokens is not None:
             places = list(judged.places)
@@ -70,11 +70,11 @@ def effective_length_table(run: JudgedRun) -> pd.DataFrame:
     lengths in tokens are empty where tokens a symbol are not known. A task that asks for the
     statistic `capacity` has its columns last.
     """
-    manifest, threshold = run.manifest, run.settings.threshold
+    manifest = run.manifest
     has_capacity = STATISTIC in run.spec.statistics
     rows = []
     for condition, judged in run.conditions.items():
-        estimate = judged.effective_length(threshold)
+        estimate = judged.effective_length()
         rows.append(
             {
                 "model": manifest.model,
@@ -88,12 +88,11 @@ def effective_length_table(run: JudgedRun) -> pd.DataFrame:
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_named(columns.READ[2:], judged.calibration),
                 **_named(columns.OVERALL, overall(judged)),
-                "threshold": threshold,
-                "within": run.settings.within,
+                **run.settings.of_runs,
                 **estimate_columns(estimate, adaptive=judged.adaptive),
-                **near_apart_columns(judged, threshold),
+                **near_apart_columns(judged),
                 "error_growth": judged.error_growth,
-                **token_columns(judged, threshold),
+                **token_columns(judged),
                 **cost_columns(judged),
                 **(capacity_columns(judged) if has_capacity else {}),
             }
@@ -125,7 +124,7 @@ def at_table(run: JudgedRun, lengths: Sequence[int]) -> pd.DataFrame:
     rows = [
         {**condition, **at_length(estimate, length).columns, **reply_cost(costs.get(length))}
         for condition, judged in run.conditions.items()
-        if (estimate := judged.effective_length(run.settings.threshold)) is not None
+        if (estimate := judged.effective_length()) is not None
         for costs in [costs_at(judged, lengths)]
         for length in lengths
     ]
@@ -217,9 +216,9 @@ def _length_columns(
     }
 
 
-def near_apart_columns(judged: JudgedCondition, threshold: float) -> dict[str, float | str | None]:
+def near_apart_columns(judged: JudgedCondition) -> dict[str, float | str | None]:
     """The columns `NEAR_APART` -> values."""
-    near, order = judged.near_length(threshold), judged.order
+    near, order = judged.near_length, judged.order
     apart = None if order is None else order.apart
     found: dict[str, EffectiveLength | Apart | None]
     found = {"near_length": near, "apart_length": apart}

@@ -39,8 +39,6 @@ PLANNED = ("lengths", "exact", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
 ASKING = ("base_url", "header", "budget", "max_connections")
 """Settings of a run that `--ask` has."""
-JUDGED = ("threshold", "tasks", "run_kept_code")
-"""Settings of judging that all verbs have that judge runs."""
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
@@ -91,7 +89,7 @@ def _found(pattern: Path) -> set[Path]:
 
 def command_of(context: typer.Context) -> str:
     """The command line with options from a file or the environment; "" if there are none."""
-    verb: Any = context.command  # a `harness.cli.settings.Verb`
+    verb: Any = context.command  # a `harness.cli.parsing.settings.Verb`
     settings = verb.settings(context)
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
 
@@ -100,7 +98,7 @@ def warner_for_default_axes(context: typer.Context) -> Callable[[str], None] | N
     """A function that warns of an axis that tasks lack, if the axes come from a file or the
     environment: these are only for tasks that have them. `None` if the command line names the axes.
     """
-    verb: Any = context.command  # a `harness.cli.settings.Verb`
+    verb: Any = context.command  # a `harness.cli.parsing.settings.Verb`
     place = verb.place(context, "axis")
     return (lambda text: warn(f"{place}: {text}")) if place else None
 
@@ -113,18 +111,22 @@ def folder(given: str | Path) -> Path:
         raise typer.BadParameter(f"it {error}") from None
 
 
-def takes(*names: str, **defaults: object) -> Callable[[_Verb], _Verb]:
+def takes(*names: str, hidden: Sequence[str] = (), **defaults: object) -> Callable[[_Verb], _Verb]:
     """Gives a verb the options of these settings, which it gets as `**given`. An option
     has the setting's default, unless `defaults` has another; `...` makes it required. Those of
-    judging are the last.
+    judging are the last. Help does not show the `hidden` ones, which the verb has for the sake of
+    `bench.toml`.
     """
 
     def with_options(verb: _Verb) -> _Verb:
         mine = inspect.signature(verb, eval_str=True)
         own = [one for one in mine.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
         before = [one for one in own if one.kind is not Parameter.KEYWORD_ONLY]
-        usual = {name: ALL[name].default for name in names} | defaults
-        options = {name: _parameter(ALL[name], default) for name, default in usual.items()}
+        usual = {name: ALL[name].default for name in (*names, *hidden)} | defaults
+        options = {
+            name: _parameter(ALL[name], default, hidden=name in hidden)
+            for name, default in usual.items()
+        }
         judging = [options.pop(name) for name in JUDGING if name in options]
         after = [one for one in own if one.kind is Parameter.KEYWORD_ONLY]
         verb.__signature__ = mine.replace(  # type: ignore[attr-defined]
@@ -135,13 +137,14 @@ def takes(*names: str, **defaults: object) -> Callable[[_Verb], _Verb]:
     return with_options
 
 
-def _parameter(setting: Setting, default: object) -> inspect.Parameter:
+def _parameter(setting: Setting, default: object, *, hidden: bool) -> inspect.Parameter:
     """The option of a setting. The setting itself checks the value."""
     option = typer.Option(
         f"--{setting.option}",
         *([f"-{setting.short}"] if setting.short else []),
         metavar=setting.metavar or None,
         help=spelled(setting.help, as_option),
+        hidden=hidden,
         autocompletion=completion_of(setting),
         parser=None if setting.is_switch else number_of if setting.is_number else _as_given,
     )
@@ -263,9 +266,6 @@ RunsArgument = Annotated[
         autocompletion=complete_runs,
         callback=matching,
     ),
-]
-OutOption = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs.")
 ]
 TrustOption = Annotated[
     bool,

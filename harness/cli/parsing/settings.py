@@ -148,8 +148,8 @@ class Verb(TyperCommand):
         return self._file[option].place if source == "DEFAULT_MAP" else ""
 
     def _used(self, ctx: Any) -> Collection[str]:
-        """The options whose defaults the command uses; a study has its own settings."""
-        return {"out"} if ctx.params.get("study") else self._settable()
+        """The options whose defaults the command uses; a study has its own settings of runs."""
+        return _NOT_ASKED if ctx.params.get("study") else self._settable()
 
     def _refuse_doubtful(self, ctx: Any) -> None:
         """Raises `UsageError` if a value that is used needs a confirmation and has none."""

@@ -87,7 +87,7 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
             seen_cell(length.second, length.limits[1]),
             factor_cell(length),
         ),
-        *beside_rows(compared, comparison.threshold),
+        *beside_rows(compared),
         *area_rows(compared.area),
     ]
     pairs = _pairs([row for row, _ in compared.lines]) if compared.is_paired else None

@@ -79,11 +79,10 @@ def print_table(
         return
     by_line = shown_lines(judged)
     lines = sorted({line for of_part in by_line for line in of_part})
-    threshold = run.settings.threshold
-    measured = [line_of(part, threshold, at, RankLine()) for part in judged]
-    shown = _shown(judged, by_line, columns_of(measured, threshold, at))
+    measured = [line_of(part, at, RankLine()) for part in judged]
+    shown = _shown(judged, by_line, columns_of(measured, run.settings, at))
     show_title(_title(run, judged))
-    if not (_show_columns(shown, lines) or _show_letters(shown, lines, threshold)):
+    if not (_show_columns(shown, lines) or _show_letters(shown, lines)):
         tell(
             f"{len(shown)} conditions, the longest effective length first; the accuracies on each "
             f"line are in {run.folder / TABLE}"
@@ -227,16 +226,14 @@ def _show_columns(shown: Sequence[_ShownCondition], lines: Sequence[Line]) -> bo
     return True
 
 
-def _show_letters(
-    shown: Sequence[_ShownCondition], lines: Sequence[Line], threshold: float
-) -> bool:
+def _show_letters(shown: Sequence[_ShownCondition], lines: Sequence[Line]) -> bool:
     """Shows conditions under letters, the longest effective length first and those that are not
     ranked last: what sums each up, and then its accuracies, if the blocks are few; returns whether
     they are.
     """
 
     def rank(part: _ShownCondition) -> tuple[bool, float, int]:
-        estimate = part.judged.effective_length(threshold)
+        estimate = part.judged.effective_length()
         if estimate is None or estimate.length is None:
             return False, -1.0, 0
         return estimate.is_ranked, *estimate.length.order

@@ -34,15 +34,13 @@ def print_standings(
         if found.is_of_tasks:
             tell_of_alone(found.sections, all_findings=all_findings)
         else:
-            tell_findings(of_standing(section.standing, section.threshold), is_all=all_findings)
+            tell_findings(of_standing(section.standing), is_all=all_findings)
         echo("")
 
 
 def tell_of_alone(alone: Sequence[Section], *, all_findings: bool = False) -> None:
     """Prints the findings of tasks that have one model each."""
-    found = of_several(
-        (section.name, of_standing(section.standing, section.threshold)) for section in alone
-    )
+    found = of_several((section.name, of_standing(section.standing)) for section in alone)
     tell_findings(found, is_all=all_findings)
 
 
@@ -68,7 +66,7 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         )
         for model in models
     ]
-    show_title([f"{length_head(of_tasks[0].threshold)}, with 95 % intervals"])
+    show_title([f"{length_head(of_tasks[0].judging.threshold)}, with 95 % intervals"])
     show_blocks(keys, columns)
     for note in noted(
         (", ".join((section.name, *of)), one.note)

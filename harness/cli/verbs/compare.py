@@ -10,7 +10,6 @@ import typer
 from eyechart.harness.cli.parsing.completion import one_of
 from eyechart.harness.cli.parsing.options import (
     ASKING,
-    JUDGED,
     AllFindingsOption,
     DryAskOption,
     MostAskedOption,
@@ -22,6 +21,7 @@ from eyechart.harness.cli.parsing.options import (
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.settings.judging import JUDGING
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -39,7 +39,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench compare BASE NEW --fail-if worse --margin 0.05",
     ),
 )
-@takes(*JUDGED, "margin", "fail_if", *ASKING, max_connections=None)
+@takes(*JUDGING, *ASKING, max_connections=None)
 def compare(
     runs: RunsArgument,
     *,

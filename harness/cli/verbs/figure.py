@@ -9,7 +9,6 @@ import typer
 
 from eyechart.harness.cli.parsing.completion import one_of
 from eyechart.harness.cli.parsing.options import (
-    JUDGED,
     JsonOption,
     RunsArgument,
     examples,
@@ -19,6 +18,7 @@ from eyechart.harness.cli.parsing.options import (
 )
 from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
+from eyechart.harness.settings.judging import JUDGED
 
 app = typer.Typer(rich_markup_mode=None)
 

@@ -9,18 +9,18 @@ import typer
 
 from eyechart.harness.cli.parsing.completion import complete_runs
 from eyechart.harness.cli.parsing.options import (
-    JUDGED,
     AllFindingsOption,
     AtOption,
     JsonOption,
-    OutOption,
     TableFormOption,
     examples,
     judging_of,
     matching,
+    settings_of,
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.settings.judging import JUDGED
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -34,7 +34,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench leaderboard --format latex > table.tex",
     ),
 )
-@takes(*JUDGED)
+@takes("out", *JUDGED)
 def leaderboard(
     *,
     runs: Annotated[
@@ -46,7 +46,6 @@ def leaderboard(
             callback=matching,
         ),
     ] = None,
-    out: OutOption = Path("results"),
     output: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +88,7 @@ def leaderboard(
     raise typer.Exit(
         board.leaderboard(
             runs or [],
-            out=out,
+            out=settings_of(given).out,
             output=output,
             readme=readme,
             judging=judging_of(given),

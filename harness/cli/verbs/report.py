@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from eyechart.harness.cli.parsing.options import (
-    JUDGED,
     JsonOption,
     RunsArgument,
     examples,
@@ -16,6 +15,7 @@ from eyechart.harness.cli.parsing.options import (
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.settings.judging import JUDGED
 
 app = typer.Typer(rich_markup_mode=None)
 

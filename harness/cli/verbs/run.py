@@ -11,6 +11,7 @@ from eyechart.harness.cli.parsing.options import (
     JsonOption,
     command_of,
     examples,
+    judging_of,
     settings_of,
     takes,
     warner_for_default_axes,
@@ -18,6 +19,7 @@ from eyechart.harness.cli.parsing.options import (
 from eyechart.harness.cli.parsing.settings import AskingVerb
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import OF_RUNS
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.naming import named
 
@@ -50,7 +52,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
     ),
 )
-@takes(*SETTINGS)
+@takes(*SETTINGS, hidden=OF_RUNS)
 def run(
     context: typer.Context,
     study: Annotated[
@@ -85,10 +87,11 @@ def run(
     from eyechart.harness.cli.work.run import run_models
 
     runs = _named(context, given) if study is None else _of_study(context, given, study)
+    judging = judging_of(given)
     if dry_run:
-        raise typer.Exit(show_plan(runs, asks_server=ask_server, as_json=as_json))
+        raise typer.Exit(show_plan(runs, judging, asks_server=ask_server, as_json=as_json))
     debug = bool(context.find_root().params["debug"])
-    raise typer.Exit(run_models(runs, as_json=as_json, debug=debug))
+    raise typer.Exit(run_models(runs, judging, as_json=as_json, debug=debug))
 
 
 def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:
@@ -134,6 +137,8 @@ def _of_study(context: typer.Context, given: Mapping[str, Any], name: str) -> Ru
     path = find_study(name)
     kept = {"out": given["out"]}
     for setting, value in given.items():
+        if setting not in SETTINGS:
+            continue  # how it is judged is no part of a study
         source = context.get_parameter_source(setting)
         if source is None or source.name != "COMMANDLINE":
             continue

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import typer
 
 from eyechart.harness.cli.parsing.options import (
     JsonOption,
-    OutOption,
     examples,
+    settings_of,
+    takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
 
@@ -24,8 +25,9 @@ app = typer.Typer(rich_markup_mode=None)
         "bench runs --out results --json",
     ),
 )
-def runs(*, out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
+@takes("out")
+def runs(*, as_json: JsonOption = False, **given: Any) -> None:
     """List the runs under a folder: model, task, samples answered of planned, last change."""
     from eyechart.harness.cli.work import runs as run_list
 
-    raise typer.Exit(run_list.runs(out, as_json=as_json))
+    raise typer.Exit(run_list.runs(settings_of(given).out, as_json=as_json))

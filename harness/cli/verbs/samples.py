@@ -15,6 +15,7 @@ from eyechart.harness.cli.parsing.options import (
 )
 from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.score.outcomes import RECORDED
+from eyechart.harness.settings.judging import OF_SAMPLES
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,7 +29,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench samples RUN --outcome unparsed,refused --limit 0 --json",
     ),
 )
-@takes("tasks", "run_kept_code")
+@takes(*OF_SAMPLES)
 def samples(
     run: RunArgument,
     *,

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from eyechart.harness.cli.parsing.options import (
-    JUDGED,
     AllFindingsOption,
     AtOption,
     JsonOption,
@@ -17,6 +16,7 @@ from eyechart.harness.cli.parsing.options import (
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.settings.judging import JUDGED
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench score --at 20,200 RUN",
     ),
 )
-@takes(*JUDGED, "within")
+@takes(*JUDGED)
 def score(
     runs: RunsArgument,
     *,

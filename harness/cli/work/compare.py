@@ -70,7 +70,7 @@ def compare(
     compared with the first. Else it is `INCOMPLETE` where samples that were asked have no reply.
     With `form` the tables are those of a paper, alone.
     """
-    threshold, margin = judging.threshold, judging.margin
+    margin = judging.margin
     others = {"--json": as_json, "--all-findings": all_findings}
     _check_output(None if is_dry else output, form, others)
     _check(len(folders), axis, asks=asking is not None)
@@ -85,14 +85,14 @@ def compare(
     with counting() as counted:
         runs = [read_run(folder, warn, judging) for folder in counted("runs read", folders)]
         of_pairs = partial(counted, "pairs compared")
-        ranking = rank_runs(runs, threshold, of=of_pairs) if several else None
+        ranking = rank_runs(runs, of=of_pairs) if several else None
     if ranking is not None:
         comparisons = list(ranking.comparisons.values())
         of_interest = [comparison for _, comparison in ranking.against_reference]
     else:
-        comparisons = of_interest = _comparisons(runs, axis, threshold)
+        comparisons = of_interest = _comparisons(runs, axis)
     if as_json:
-        print_document(_document(comparisons, ranking, threshold, margin))
+        print_document(_document(comparisons, ranking, judging))
     elif form is not None:
         _print_for_paper(comparisons, ranking, margin, form)
     else:
@@ -161,11 +161,11 @@ def _check(runs: int, axis: str | None, *, asks: bool) -> None:
         raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
 
 
-def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:
+def _comparisons(runs: Sequence[JudgedRun], axis: str | None) -> list[Comparison]:
     if axis is None:
-        return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
+        return [compare_runs(runs[0], runs[1], unpaired=True)]
     ((name, values),) = SETTINGS["axes"].read([axis]).items()
-    return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
+    return [compare_conditions(run, name, values, unpaired=True) for run in runs]
 
 
 def _print(
@@ -198,12 +198,13 @@ def _print_for_paper(
 
 
 def _document(
-    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: float, margin: Margin
+    comparisons: Sequence[Comparison], ranking: Ranking | None, judging: JudgeSettings
 ) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
     """
-    document: dict[str, Any] = {"threshold": threshold, "margin": margin}
+    margin = judging.margin
+    document: dict[str, Any] = {**judging.of_runs, "margin": margin}
     if ranking is not None:
         document["runs"] = [
             {
@@ -220,7 +221,7 @@ def _document(
                         **estimate_columns(
                             estimate, adaptive=ranked.run.conditions[condition].adaptive
                         ),
-                        **token_columns(ranked.run.conditions[condition], threshold),
+                        **token_columns(ranked.run.conditions[condition]),
                     }
                     for condition, estimate in ranked.estimates.items()
                 ],

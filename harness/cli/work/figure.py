@@ -42,7 +42,7 @@ def figure(
     unread: list[str] = []
     runs = [*readable_runs(named, judging, unread)]
     draw_more = [source.read(mine, runs, warn) for source, mine in beside]
-    found = paper_figures(kind, sections(runs, judging.threshold), style, draw_more, added)
+    found = paper_figures(kind, sections(runs), style, draw_more, added)
     for one in kinds:  # behind all that is read: an extra must not be installed for wrong input
         check_drawing("--format", one)
     print_files(write_figures(found, stem, kinds), as_json=as_json)
@@ -73,7 +73,7 @@ def _table(
     named, _ = sorted_out(folders, warn)
     unread: list[str] = []
     runs = [*readable_runs(named, judging, unread)]
-    found = [paper_table(one, style.width) for one in sections(runs, judging.threshold)]
+    found = [paper_table(one, style.width) for one in sections(runs)]
     content = {
         kind: ("\n\n".join(table.text(TABLES[kind]) for table in found) + "\n").encode()
         for kind in kinds

@@ -19,7 +19,6 @@ from eyechart.harness.analysis.tables.paper_text import length_cell, length_head
 from eyechart.harness.cli.tables.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.cli.work.next_command import named
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 
 _KEYS = ("task", "model", "condition")
@@ -45,16 +44,16 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
     """The headline of a run, of which a command asked these conditions."""
     shown = run.shown(conditions)
     judged = min(shown, key=lambda one: (not is_default(one), one.control), default=None)
-    estimate = judged and judged.effective_length(THRESHOLD)
+    estimate = judged and judged.effective_length()
     label = varied_label(judged.condition, [one.condition for one in shown]) if judged else ""
     cells = {
         "task": run.manifest.task,
         "model": run.manifest.model,
         "condition": label,
-        length_head(THRESHOLD).replace(" (", "\n("): length_cell(estimate or None),
+        length_head(run.settings.threshold).replace(" (", "\n("): length_cell(estimate or None),
         "cost": "" if run.cost is None else str(run.cost),
     }
-    found = findings(run, THRESHOLD, conditions)
+    found = findings(run, conditions)
     note = estimate.note if estimate else ""
     return Headline(run.folder, cells, note, [one.shortened() for one in found if _is_told(one)])
 

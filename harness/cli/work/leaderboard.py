@@ -41,7 +41,7 @@ from eyechart.harness.face.options.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.ranking.readme import around, markdown, put_into
-from eyechart.harness.settings.judging import JudgeSettings
+from eyechart.harness.settings.judging import OF_RUNS, JudgeSettings
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     ASKED,
@@ -55,7 +55,7 @@ from eyechart.harness.spec.columns import (
 if TYPE_CHECKING:
     from eyechart.harness.face.options.study import StudyRuns
 
-_NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
+_NUMBERS = {"task_version", "n", "not_scored", *OF_RUNS, "parameters_billion", "capacity"}
 _NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY}
 
 
@@ -123,7 +123,7 @@ def _print_alone(
 ) -> int:
     """Prints the tables for papers of these runs, and writes nothing."""
     new = _readable(folders, judging, at)
-    _, ranked = _entered(new, [], judging.threshold)
+    _, ranked = _entered(new, [])
     _print_for_paper(ranked, at, form)
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
@@ -180,9 +180,7 @@ def write(
         return [], set()
     with only_writer(output, warn):
         before = read_rows(output) if study is None else []
-        ranked = _write_leaderboard(
-            output, new, before, readme, judging.threshold, ranks_only=ranks_only
-        )
+        ranked = _write_leaderboard(output, new, before, readme, ranks_only=ranks_only)
         title = "" if study is None else f"{study.study.spec.title} · {study.label}"
         if ranks_only:
             from eyechart.harness.report.ranking.ranks_page import write_ranks
@@ -227,7 +225,7 @@ def _readable(
             continue
         if study is not None:
             run = part_of(run, partial(study.asks, run.manifest.task))
-        rows, reasons = run_rows(run, judging.threshold, at)
+        rows, reasons = run_rows(run, at)
         runs.append((run, rows))
         incomplete += reasons
     for line in (*left_out, *left_out_lines(incomplete)):
@@ -240,14 +238,13 @@ def _write_leaderboard(
     new: Sequence[tuple[JudgedRun, Sequence[Row]]],
     before: Sequence[Row],
     readme: Path | None,
-    threshold: float,
     *,
     ranks_only: bool,
 ) -> list[Section]:
     """Merges new rows with those `before` into the file and its table; returns the sections of the
     runs whose rows are in it.
     """
-    merged, ranked = _entered(new, before, threshold)
+    merged, ranked = _entered(new, before)
     if not ranked and any(rows for _, rows in new):
         raise UsageError(f"no row is added to {output}, so it stays as it is; name another with -o")
     write_leaderboard(output, merged)
@@ -263,7 +260,7 @@ def _write_leaderboard(
 
 
 def _entered(
-    new: Sequence[tuple[JudgedRun, Sequence[Row]]], before: Sequence[Row], threshold: float
+    new: Sequence[tuple[JudgedRun, Sequence[Row]]], before: Sequence[Row]
 ) -> tuple[Leaderboard, list[Section]]:
     """New rows with those `before`, and the sections of the runs whose rows are among them, whose
     ranks are in their rows; says which rows are left out.
@@ -275,7 +272,7 @@ def _entered(
         warn(f"left out: {line}")
     chosen = set(map(id, merged.rows))
     here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
-    ranked = sections([run for run, _ in here], threshold)
+    ranked = sections([run for run, _ in here])
     enter_standings(
         merged.rows,
         {run.folder: rows for run, rows in here},
@@ -299,10 +296,8 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
                 "condition": standing.condition.label,
                 "unit": standing.ranking.unit,
                 "tests": standing.tests,
-                "findings": [*map(finding_columns, of_standing(standing, section.threshold))],
-                "models": [
-                    _ranked(place, standing, section.threshold, at) for place in standing.places
-                ],
+                "findings": [*map(finding_columns, of_standing(standing))],
+                "models": [_ranked(place, standing, at) for place in standing.places],
             }
             for section in ranked
             for standing in [section.standing]
@@ -311,9 +306,7 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
     }
 
 
-def _ranked(
-    place: Place, standing: Standing, threshold: float, at: Sequence[int]
-) -> dict[str, Any]:
+def _ranked(place: Place, standing: Standing, at: Sequence[int]) -> dict[str, Any]:
     best, last = place.ranks or (None, None)
     judged = place.run.conditions.get(standing.condition)
     costs = {} if judged is None else costs_at(judged, at)
@@ -326,8 +319,8 @@ def _ranked(
         "adaptive": place.adaptive,
         "kind": ASKED if place.run.manifest.recorded is None else RECORDED,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
-        **({} if judged is None else near_apart_columns(judged, threshold)),
-        **({} if judged is None else token_columns(judged, threshold)),
+        **({} if judged is None else near_apart_columns(judged)),
+        **({} if judged is None else token_columns(judged)),
         "right_at": [
             at_length(place.estimate, one).columns | reply_cost(costs.get(one)) for one in at
         ]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from eyechart.harness.analysis.comparison.family import is_default, longest
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 
 _MOST_NAMED = 3
@@ -119,9 +118,7 @@ def _named(run: JudgedRun) -> list[tuple[Condition, Condition]]:
         condition: estimate.length
         for condition, judged in run.conditions.items()
         if not judged.control
-        if (estimate := judged.effective_length(THRESHOLD))
-        and estimate.is_ranked
-        and estimate.length
+        if (estimate := judged.effective_length()) and estimate.is_ranked and estimate.length
     }
     usual = next((one for one in lengths if is_default(run.conditions[one])), None)
     if usual is None:

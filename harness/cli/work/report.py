@@ -41,7 +41,7 @@ def report(
         check_drawing("--format", kind)
     shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
-        sections(shown, judging.threshold),
+        sections(shown),
         output,
         formats=kinds,
         draw_more=[source.read(mine, runs, warn) for source, mine in beside],

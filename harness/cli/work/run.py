@@ -19,6 +19,7 @@ from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.face.options.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
 
@@ -49,24 +50,24 @@ def warn_of_unknown(models: Sequence[RunOptions]) -> None:
         warn(f"{label} does not reason, so its vendor will refuse a reasoning effort")
 
 
-def chooser_of(runs: RunMatrix) -> AdaptiveChooser | None:
+def chooser_of(runs: RunMatrix, judging: JudgeSettings) -> AdaptiveChooser | None:
     """What chooses the samples of adaptive runs; `None` where the runs are full."""
     given = runs.models[0].given
     if not given.adaptive:
         return None
     from eyechart.harness.face.asking.adaptive import adaptive_chooser
 
-    return adaptive_chooser(given, further=runs.finds_longer)
+    return adaptive_chooser(given, judging, further=runs.finds_longer)
 
 
-def run_models(runs: RunMatrix, *, as_json: bool, debug: bool) -> int:
+def run_models(runs: RunMatrix, judging: JudgeSettings, *, as_json: bool, debug: bool) -> int:
     """Asks all models at the same time under one budget, and shows one table of their runs, of
     one its own; of a study writes the leaderboard. Returns the exit code. The
     failure of one model does not stop the others; with `debug` it is raised afterwards.
     """
     warn_of_unknown(runs.models)
     take_logs()
-    chooser = chooser_of(runs)
+    chooser = chooser_of(runs, judging)
     several = len(runs.models) > 1
     results: dict[str, ModelResult] = {}
 
@@ -88,7 +89,7 @@ def run_models(runs: RunMatrix, *, as_json: bool, debug: bool) -> int:
         options = job.options
         try:
             of_model = show_asked(
-                *(job, asked),
+                *(job, asked, judging),
                 tables=not (as_json or runs.has_several),
                 as_json=as_json,
                 name=options.model.label if several else "",
@@ -102,7 +103,7 @@ def run_models(runs: RunMatrix, *, as_json: bool, debug: bool) -> int:
             label = options.model.label
             results[label] = ModelResult(label, of_model.exit_code, of_model.why)
     ordered = [results[options.model.label] for options in runs.models]
-    _show(runs, begun, ordered, as_json=as_json)
+    _show(runs, begun, ordered, judging, as_json=as_json)
     lacking = [result for result in ordered if result.exit_code != COMPLETE]
     if lacking and several:
         say(
@@ -133,6 +134,7 @@ def _show(
     runs: RunMatrix,
     begun: Iterable[RunsOfModel],
     results: Sequence[ModelResult],
+    judging: JudgeSettings,
     *,
     as_json: bool,
 ) -> None:
@@ -149,7 +151,8 @@ def _show(
     if isinstance(runs, StudyRuns):
         from eyechart.harness.cli.work.study_folder import keep
 
-        file, ranked = keep(runs, runs.models[0].given.out, [run.followed.folder for run in shown])
+        folders = [run.followed.folder for run in shown]
+        file, ranked = keep(runs, runs.models[0].given.out, folders, judging)
         document = {"study": runs.label, "folder": file.parent, **document}
         document |= {"leaderboard": ranks.document(file, ranked)}
     if as_json:

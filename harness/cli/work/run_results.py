@@ -18,6 +18,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Cell
 from eyechart.harness.spec.dollars import dollars_text
 
@@ -54,7 +55,13 @@ class RunsOfModel:
 
 
 def show_asked(
-    job: ModelRuns, asked: AskResult, *, tables: bool, as_json: bool, name: str
+    job: ModelRuns,
+    asked: AskResult,
+    judging: JudgeSettings,
+    *,
+    tables: bool,
+    as_json: bool,
+    name: str,
 ) -> RunsOfModel:
     """Judges the runs of a model, writes their files, and says what is missing; prints their
     `tables`. `name` is the model in messages, empty for the only one.
@@ -66,7 +73,8 @@ def show_asked(
     try:
         _share_log([request.server_log for request in begun.values()])
         runs = [
-            _show(request, options, tables=tables, as_json=as_json) for request in begun.values()
+            _show(request, options, judging, tables=tables, as_json=as_json)
+            for request in begun.values()
         ]
         _say_how_it_went(asked.outcomes)
         if budget.spent:
@@ -154,7 +162,14 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bool) -> ShownRun:
+def _show(
+    request: RunRequest,
+    options: RunOptions,
+    judging: JudgeSettings,
+    *,
+    tables: bool,
+    as_json: bool,
+) -> ShownRun:
     """Judges a run; writes its result files, shows its `tables`, and logs it to trackers."""
     from eyechart.harness.analysis.samples.judged_run import read_run
     from eyechart.harness.analysis.tables.results import write_results
@@ -163,7 +178,7 @@ def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bo
     from eyechart.harness.cli.work.next_command import followed
     from eyechart.harness.cli.work.score import show_run
 
-    run, document = read_run(request.folder), None
+    run, document = read_run(request.folder, settings=judging), None
     is_empty = set(run.samples["outcome"]) <= {Outcome.ERROR.place}
     if more := _more_than_asked(request.plan, run):
         warn(more)

@@ -82,7 +82,7 @@ def show_run(
     path = write_results(judged_run)
     print_table(judged_run, conditions, at=at)
     tell_findings(
-        findings(judged_run, judged_run.settings.threshold, conditions),
+        findings(judged_run, conditions),
         is_all=all_findings,
         rest=f"bench score {ALL} {judged_run.folder}",
     )

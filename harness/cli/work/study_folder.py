@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,9 @@ STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
 """Files in a study's folder: the study as it was last asked, its results, and the ranks."""
 
 
-def keep(runs: StudyRuns, out: Path, folders: Sequence[Path]) -> tuple[Path, Sequence[Section]]:
+def keep(
+    runs: StudyRuns, out: Path, folders: Sequence[Path], judging: JudgeSettings
+) -> tuple[Path, Sequence[Section]]:
     """Keeps a study as it was asked, with the runs in `folders` and those of earlier commands, and
     writes their leaderboard. Returns its file and the sections of its page.
     """
@@ -33,7 +36,7 @@ def keep(runs: StudyRuns, out: Path, folders: Sequence[Path]) -> tuple[Path, Seq
     if not folders:
         return file, []
     tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
-    judging = JudgeSettings(tasks=tasks)
+    judging = replace(judging, tasks=tasks)
     ranked, _ = ranks.write(_keep(runs, folder, folders, out), file, None, judging, study=runs)
     return file, ranked
 

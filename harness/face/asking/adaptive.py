@@ -21,6 +21,7 @@ from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.checks import COARSEST
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
 from eyechart.providers.naming import named
@@ -138,6 +139,7 @@ class AdaptiveChooser:
     """
     samples: int | None = None
     """Samples of a line in a full run, if not the task's own number."""
+    judging: JudgeSettings = JudgeSettings()
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
     _foreseen: dict[tuple[object, ...], Sequence[Mapping[Line, int]]] = field(default_factory=dict)
 
@@ -146,7 +148,7 @@ class AdaptiveChooser:
         return Wave(choice.counts, _known(choice))
 
     def _choice(self, request: RunRequest, most: int | None) -> NextWave:
-        return self._chosen(request, _present(request), most)
+        return self._chosen(request, _present(request, self.judging), most)
 
     def _chosen(self, request: RunRequest, run: JudgedRun | None, most: int | None) -> NextWave:
         planned = 0 if run is None else sum(cell.samples for cell in run.manifest.cells)
@@ -172,7 +174,7 @@ class AdaptiveChooser:
 
     def all_waves(self, request: RunRequest, *, is_fresh: bool) -> AllWaves:
         """What all waves of a run may ask."""
-        run = None if is_fresh else _present(request)
+        run = None if is_fresh else _present(request, self.judging)
         plan, aim = request.plan, self._aim(request)
         limit = aim.most_requests(len(plan.lines))
         cells = [] if run is None else run.manifest.cells
@@ -226,9 +228,9 @@ class AdaptiveChooser:
         """Condition -> its result, or why the result is not precise enough. `planned` is the run
         with its last wave; `None` if it was not begun.
         """
-        run = _present(request)
+        run = _present(request, self.judging)
         choice = self._chosen(request, run, None)
-        limited = {} if run is None else dict(_limited(run, self.aim.threshold))
+        limited = {} if run is None else dict(_limited(run))
         present = {} if planned is None else planned.plan.sizes
         grown = {
             condition
@@ -264,23 +266,28 @@ class AdaptiveChooser:
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
-def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser:
-    """The chooser that the settings ask for; `further` as in `AdaptiveChooser`."""
-    aim = Aim(given.precision)
+def adaptive_chooser(
+    given: RunSettings, judging: JudgeSettings, *, further: bool
+) -> AdaptiveChooser:
+    """The chooser that the settings ask for, of effective lengths as they are judged; `further` as
+    in `AdaptiveChooser`.
+    """
+    aim = Aim(given.precision, threshold=judging.threshold)
     waits = given.is_batch or given.engine is not None
     return AdaptiveChooser(
         replace(aim, wave=_BATCH_WAVE) if waits else aim,
         further and aim.precision is not None,
         given.samples,
+        judging,
     )
 
 
-def _limited(run: JudgedRun, threshold: float) -> Iterator[tuple[Condition, str]]:
+def _limited(run: JudgedRun) -> Iterator[tuple[Condition, str]]:
     """The conditions whose length something else than sight limits, and what: more samples make it
     no better known.
     """
     for condition, judged in run.conditions.items():
-        estimate = judged.effective_length(threshold)
+        estimate = judged.effective_length()
         if estimate is not None and not estimate.limit.is_ranked:
             limit = estimate.limit
             yield condition, f"it is limited by {limit.said}: {limit.fact}"
@@ -297,7 +304,7 @@ def _known(choice: NextWave) -> str:
     return f"{known}, widest {widest:.2f} octaves" if 0 < widest < math.inf else known
 
 
-def _present(request: RunRequest) -> JudgedRun | None:
+def _present(request: RunRequest, judging: JudgeSettings) -> JudgedRun | None:
     """The run as its folder has it, with its samples in order, so that the order of replies does
     not matter; `None` if there is none.
 
@@ -305,7 +312,7 @@ def _present(request: RunRequest) -> JudgedRun | None:
     """
     if not (request.folder / MANIFEST).exists():
         return None
-    run, waves = read_run(request.folder), read_manifest(request.folder).adaptive
+    run, waves = read_run(request.folder, settings=judging), read_manifest(request.folder).adaptive
     samples = run.samples.sort_values(["cell", "index", "draw"], ignore_index=True)
     manifest = run.manifest
     answered = samples[samples["outcome"] != Outcome.ERROR.place]

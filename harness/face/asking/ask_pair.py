@@ -48,7 +48,7 @@ class AskUntilDecided(ABC):
         self, asked_runs: Sequence[AskedRun], limits: Limits, judging: JudgeSettings
     ) -> None:
         self._asked_runs, self._limits = asked_runs, limits
-        self._threshold, self._margin = judging.threshold, judging.margin
+        self._margin = judging.margin
         self.price = self._most(limits.requests)
         self._budget = Budget(limit=limits.budget, requests=self.price)
         self.asked = 0
@@ -258,7 +258,7 @@ class AskedPair(AskUntilDecided):
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         first, second = runs
-        return [compare_runs(first, second, self._threshold)]
+        return [compare_runs(first, second)]
 
     def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         first, second = runs
@@ -315,7 +315,7 @@ class AskedOfBaseline(AskUntilDecided):
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         return [
-            compare_runs(before, now, self._threshold, names=(BASELINE, now.manifest.model))
+            compare_runs(before, now, names=(BASELINE, now.manifest.model))
             for before, now in zip(self._baseline, runs, strict=True)
         ]
 

@@ -71,7 +71,7 @@ class AskedRanks(AskUntilDecided):
     def _ranking(self, runs: Sequence[JudgedRun]) -> Ranking | None:
         """`None` where two runs have no scored sample in common, and can be asked the same ones."""
         try:
-            return rank_runs(runs, self._threshold)
+            return rank_runs(runs)
         except NoneSharedError:
             if self._lack(self._lacked(runs, None)):
                 return None
@@ -88,7 +88,7 @@ class AskedRanks(AskUntilDecided):
         return [ranking.comparisons[pair] for pair in asked_pairs(ranking, self._question)]
 
     def _decided(self, runs: Sequence[JudgedRun]) -> str:
-        return why_none_is_open(rank_runs(runs, self._threshold), self._question, self._margin)
+        return why_none_is_open(rank_runs(runs), self._question, self._margin)
 
     def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         ranking = self._ranking(runs)

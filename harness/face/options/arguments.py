@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from inspect import Parameter, Signature, signature
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import Check, Lengths, full_text, shown
+from eyechart.harness.settings.judging import JUDGING
 from eyechart.harness.settings.spelling import ALL
 from eyechart.providers.close_match import did_you_mean
 
@@ -30,7 +31,8 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
     """The same function; where it is called with an unknown argument, the error says which one was
     probably meant: the one of the option with that name, or one that is spelled like it.
     """
-    known = signature(function).parameters
+    mine = _with_judging(function)
+    known = mine.parameters
 
     @wraps(function)
     def checked(*values: Given.args, **named: Given.kwargs) -> Result:
@@ -40,7 +42,29 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
             raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
         return function(*values, **named)
 
+    checked.__signature__ = mine  # type: ignore[attr-defined]
     return checked
+
+
+def _with_judging(function: Callable[..., Any]) -> Signature:
+    """What a function takes, for its help: a `TypedDict` of settings of judging in full, each with
+    its default.
+    """
+    mine = signature(function)
+    *others, last = mine.parameters.values()
+    if last.kind is not Parameter.VAR_KEYWORD:
+        return mine
+    (types,) = get_args(get_type_hints(function)[last.name])
+    judging = [
+        last.replace(
+            name=name,
+            kind=Parameter.KEYWORD_ONLY,
+            default=JUDGING[name].default,
+            annotation=one.__forward_arg__,
+        )
+        for name, one in types.__annotations__.items()
+    ]
+    return mine.replace(parameters=[*others, *judging])
 
 
 def texts_by_axis(given: Any) -> dict[str, str]:

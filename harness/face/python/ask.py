@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import write_results
@@ -29,7 +29,7 @@ from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
 from eyechart.harness.settings.checks import full_text, path, shown
-from eyechart.harness.settings.judging import THRESHOLD, WITHIN, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings, RunJudging
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.function.model import Model, name_of
@@ -97,9 +97,8 @@ def run(
     keep_going: bool = False,
     fresh: bool = False,
     trust: bool = False,
-    threshold: float = THRESHOLD,
-    within: float = WITHIN,
     warn: Warn | None = None,
+    **judging: Unpack[RunJudging],
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
@@ -108,8 +107,8 @@ def run(
     costs that sample alone, and the same call asks it again.
 
     The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all",
-    and `params` further fields of each request to their values; `threshold` and `within` are those
-    of `load_run`. A call and a command with the same
+    and `params` further fields of each request to their values; those of
+    judging are those of `load_run`. A call and a command with the same
     arguments share one run, and each continues the other. Nothing is printed. `warn` gets messages
     while the run goes on; without it they are Python warnings at the end.
 
@@ -125,7 +124,7 @@ def run(
         ProviderError: the model cannot be asked. What was answered is saved.
     """
     given = {name: value for name, value in locals().items() if name in SETTINGS}
-    judging = JudgeSettings.read(threshold=threshold, within=within)
+    judged_by = JudgeSettings.read(**judging)
     with notices(warn) as notify:
         function = None if isinstance(model, str) else model
         if function is None:
@@ -150,9 +149,9 @@ def run(
         request = replace(request, command=_command(planned, options))
         chooser = None
         if settings.adaptive:
-            chooser = adaptive_chooser(settings, further=settings.lengths is None)
-        _ask(request, options, chooser, notify)
-        judged = read_run(request.folder, settings=judging)
+            chooser = adaptive_chooser(settings, judged_by, further=settings.lengths is None)
+        _ask(request, options, chooser, judged_by, notify)
+        judged = read_run(request.folder, settings=judged_by)
         missing = judged.missing if chooser else judged.lacking(request.plan)
         if missing:
             notify(f"{missing:,} samples have no reply; the same call asks them again")
@@ -209,7 +208,11 @@ class NoDisplay:
 
 
 def _ask(
-    request: RunRequest, options: RunOptions, chooser: AdaptiveChooser | None, notify: Warn
+    request: RunRequest,
+    options: RunOptions,
+    chooser: AdaptiveChooser | None,
+    judging: JudgeSettings,
+    notify: Warn,
 ) -> None:
     """Asks the pending samples, and writes the tables of the run even if an error ends it. Says
     which conditions of an adaptive run are not known well enough.
@@ -219,7 +222,7 @@ def _ask(
     (asked,) = ask([job], Talk(NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
-            judged = read_run(folder)
+            judged = read_run(folder, settings=judging)
             write_results(judged)
             log_run(options.trackers, judged, notify, unsaid)
     finally:

@@ -11,7 +11,7 @@ from eyechart.harness.spec.unit import length_title
 WIDTH, HEIGHT = 480, 280
 
 
-def accuracy_chart(run: JudgedRun, threshold: float) -> alt.LayerChart:
+def accuracy_chart(run: JudgedRun) -> alt.LayerChart:
     """Accuracy over length with its intervals, a line for each condition; and each effective length
     with its interval, at the threshold. An end of an interval outside the tested lengths is drawn
     at the nearest of them.
@@ -52,7 +52,7 @@ def accuracy_chart(run: JudgedRun, threshold: float) -> alt.LayerChart:
         alt.Tooltip("ci_high:Q", format=".1%", title="to"),
         alt.Tooltip("n:Q", title="scored"),
     ]
-    seen = alt.Chart(_estimates(run, threshold, domain))
+    seen = alt.Chart(_estimates(run, domain))
     at = alt.Y("accuracy:Q", title="accuracy")
     chart: alt.LayerChart = (
         alt.layer(
@@ -72,11 +72,11 @@ def accuracy_chart(run: JudgedRun, threshold: float) -> alt.LayerChart:
     return chart
 
 
-def _estimates(run: JudgedRun, threshold: float, domain: list[float]) -> pd.DataFrame:
+def _estimates(run: JudgedRun, domain: list[float]) -> pd.DataFrame:
     """A row for each effective length: its place in the chart, and its text."""
     rows = []
     for judged in run.conditions.values():
-        estimate = judged.effective_length(threshold)
+        estimate = judged.effective_length()
         if estimate is None or judged.curve is None or estimate.length is None:
             continue
         low, high = estimate.length_ci
@@ -86,7 +86,7 @@ def _estimates(run: JudgedRun, threshold: float, domain: list[float]) -> pd.Data
                 "length": _within(estimate.length.length, domain),
                 "low": _within(low.length, domain),
                 "high": _within(high.length, domain),
-                "accuracy": threshold,
+                "accuracy": run.settings.threshold,
                 "right_to": str(estimate),
             }
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias, TypedDict, Unpack, overload
+from typing import TypeAlias, Unpack, overload
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.comparison.family import rank_runs
@@ -20,7 +20,7 @@ from eyechart.harness.face.python.ranking import RunRanking
 from eyechart.harness.face.python.result import Run, RunComparison
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings, PairJudging
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 
 OneRun: TypeAlias = Run | str | Path
@@ -28,11 +28,9 @@ OneRun: TypeAlias = Run | str | Path
 _TWO = 2
 
 
-class Comparing(TypedDict, total=False):
+class Comparing(PairJudging, total=False):
     """The types of the arguments of `compare` besides the runs."""
 
-    threshold: float | None
-    margin: float | str
     ask: bool
     settle: str | None
     max_requests: int | None
@@ -40,8 +38,6 @@ class Comparing(TypedDict, total=False):
     base_url: str | Sequence[str]
     header: str | Sequence[str]
     max_connections: int | None
-    tasks: str | Path
-    run_kept_code: bool
     warn: Warn | None
 
 
@@ -56,8 +52,6 @@ def compare(
     first: OneRun | Sequence[OneRun],
     second: OneRun | None = None,
     *,
-    threshold: float | None = None,
-    margin: float | str = MARGIN,
     ask: bool = False,
     settle: str | None = None,
     max_requests: int | None = None,
@@ -65,21 +59,20 @@ def compare(
     base_url: str | Sequence[str] = (),
     header: str | Sequence[str] = (),
     max_connections: int | None = None,
-    tasks: str | Path = "",
-    run_kept_code: bool = False,
     warn: Warn | None = None,
+    **judging: Unpack[PairJudging],
 ) -> RunComparison | RunRanking:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
     different rows are compared unpaired. A list of runs or folders in place of `first` is ranked,
-    and each pair of them compared. `threshold` is by default that of the first run, and 0.85 of a
-    folder.
+    and each pair of them compared. All are judged by the settings of the first `Run`,
+    unless others are given.
 
     With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
     (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` and
     `header`, which no run keeps, are those of the server of all. Of three runs or more those whose
     order is open are asked, and with `settle="best"` those that may be right furthest. Replies are
     added to the folders of the runs.
-    `tasks` and `run_kept_code` are those of `load_run`, `warn` is that of `run`.
+    The arguments of judging are those of `load_run` and `Run.compare`, `warn` is that of `run`.
 
     Raises:
         CompareError: they cannot be compared; the error says why.
@@ -88,16 +81,13 @@ def compare(
         ProviderError: a model cannot be asked. What was answered is saved.
     """
     given = _named(first, second)
-    if threshold is None:
-        leader = given[0][1]
-        threshold = leader.threshold if isinstance(leader, Run) else THRESHOLD
-    judging = JudgeSettings.read(
-        threshold=threshold, margin=margin, tasks=tasks, run_kept_code=run_kept_code
-    )
+    leader = given[0][1]
+    usual = leader.judged.settings.of_runs if isinstance(leader, Run) else {}
+    settings = JudgeSettings.read(**usual | judging)
     runs = [
-        one.judged
+        one.judged.judged_by(settings)
         if isinstance(one, Run)
-        else read_run(argument(name, one, path), as_warning, judging)
+        else read_run(argument(name, one, path), as_warning, settings)
         for name, one in given
     ]
     left, right, *_ = runs
@@ -105,19 +95,19 @@ def compare(
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
     if ask:
         most = {} if max_connections is None else {"max_connections": max_connections}
-        settings = RunSettings.read(budget=budget, base_url=base_url, header=header, **most)
+        limited = RunSettings.read(budget=budget, base_url=base_url, header=header, **most)
         limits = Limits(
             requests=SETTINGS["max_requests"].read(max_requests),
-            budget=settings.budget,
-            base_url=settings.base_url,
-            header=settings.header,
-            max_connections=settings.max_connections if most else None,
+            budget=limited.budget,
+            base_url=limited.base_url,
+            header=limited.header,
+            max_connections=limited.max_connections if most else None,
         )
         with notices(warn) as notify:
             asking = asking_of(
                 [one.folder for one in runs],
                 limits,
-                judging,
+                settings,
                 warn=notify,
                 question=settle,
             )
@@ -129,9 +119,9 @@ def compare(
         asking_alone = "settle, max_requests, budget, base_url and header"
         raise UsageError(f"{asking_alone} are for ask=True; add it")
     if second is None:
-        return RunRanking(rank_runs(runs, judging.threshold), judging.margin)
-    compared = compare_runs(runs[0], runs[1], judging.threshold, unpaired=True)
-    return RunComparison(compared, judging.margin)
+        return RunRanking(rank_runs(runs), settings.margin)
+    compared = compare_runs(runs[0], runs[1], unpaired=True)
+    return RunComparison(compared, settings.margin)
 
 
 def _named(

@@ -16,7 +16,7 @@ from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.paper.figures import paper_figures
 from eyechart.harness.settings.checks import full_text, path
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, WIDTH, FigureStyle
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,8 +36,8 @@ def figures(
 
     `kind` is `accuracy`, `lengths` or `readings`, or one that a package adds: eyechart-lab `probe`
     and `first`. `runs` are one or several; folders of such a package stand beside those of runs.
-    `width` and `height` are in inches with all labels, `font_size` in points. Effective lengths are
-    at the threshold of the first `Run` among `runs`, else at 85 %.
+    `width` and `height` are in inches with all labels, `font_size` in points. All are judged by
+    the settings of the first `Run` among `runs`, and without one by the defaults.
 
     Raises:
         JournalError: a folder has no run, or it cannot be read.
@@ -52,15 +52,9 @@ def figures(
     folders = [one.folder if isinstance(one, Run) else argument("runs", one, path) for one in given]
     named, beside = sorted_out(folders, as_warning)
     judged = _judged(given, named)
-    threshold = next((one.threshold for one in given if isinstance(one, Run)), THRESHOLD)
     draw_more = [source.read(mine, judged, as_warning) for source, mine in beside]
-    drawn = paper_figures(
-        argument("kind", kind, full_text),
-        sections(judged, threshold),
-        style,
-        draw_more,
-        added_kinds(),
-    )
+    kind = argument("kind", kind, full_text)
+    drawn = paper_figures(kind, sections(judged), style, draw_more, added_kinds())
     return {
         figure.title: (alt.VConcatChart if "vconcat" in figure.spec else alt.LayerChart).from_dict(
             figure.spec, validate=False
@@ -72,4 +66,10 @@ def figures(
 def _judged(runs: Sequence[Run | str | Path], named: Sequence[Path]) -> list[JudgedRun]:
     """The runs of these folders, read where only a folder is given."""
     there = {one.folder: one.judged for one in runs if isinstance(one, Run)}
-    return [there.get(folder) or read_run(folder, as_warning) for folder in named]
+    judging = next((one.settings for one in there.values()), JudgeSettings())
+    return [
+        there[folder].judged_by(judging)
+        if folder in there
+        else read_run(folder, as_warning, judging)
+        for folder in named
+    ]

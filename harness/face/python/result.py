@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
@@ -31,7 +31,12 @@ from eyechart.harness.analysis.tables.tables import (
 )
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.listing import list_runs as listed_runs
-from eyechart.harness.face.options.arguments import argument, lengths_of, texts_by_axis
+from eyechart.harness.face.options.arguments import (
+    argument,
+    knows_its_arguments,
+    lengths_of,
+    texts_by_axis,
+)
 from eyechart.harness.face.options.run_options import as_warning
 from eyechart.harness.face.python.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.python.samples_frame import samples_frame
@@ -41,9 +46,8 @@ from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import (
     JUDGING,
     MARGIN,
-    THRESHOLD,
-    WITHIN,
     JudgeSettings,
+    Judging,
     Margin,
 )
 from eyechart.harness.task.catalogue import Task
@@ -137,7 +141,7 @@ class Run:
         was scored.
         """
         return {
-            condition.label: judged.effective_length(self.threshold)
+            condition.label: judged.effective_length()
             for condition, judged in self.judged.conditions.items()
         }
 
@@ -148,7 +152,7 @@ class Run:
         counts nor copies.
         """
         return {
-            condition.label: judged.near_length(self.threshold)
+            condition.label: judged.near_length
             for condition, judged in self.judged.conditions.items()
         }
 
@@ -203,7 +207,7 @@ class Run:
         """All that the run shows, the most important first: `kind`, `level`, `facts`, `sentence`
         and `remedy` of each; `str` has the last two.
         """
-        return in_words_of_python(findings(self.judged, self.threshold))
+        return in_words_of_python(findings(self.judged))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -240,7 +244,7 @@ class Run:
 
         if not self.judged.cells["n"].any():
             raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")
-        return accuracy_chart(self.judged, self.threshold)
+        return accuracy_chart(self.judged)
 
     def to_latex(self, *, width: float = WIDTH) -> str:
         """The table of a paper, as `bench figure table` writes it: a row for each condition with
@@ -258,7 +262,7 @@ class Run:
         from eyechart.harness.report.page.section import sections  # noqa: PLC0415
         from eyechart.harness.report.paper.tables import paper_table  # noqa: PLC0415  slow, as altair
 
-        of_run = sections([self.judged], self.threshold)
+        of_run = sections([self.judged])
         return "\n\n".join(paper_table(one, width).text(form) for one in of_run)
 
     def compare(
@@ -272,7 +276,7 @@ class Run:
         """
         named = argument("axis", axis, full_text)
         values = [argument("first", first, full_text), argument("second", second, full_text)]
-        compared = compare_conditions(self.judged, named, values, self.threshold, unpaired=True)
+        compared = compare_conditions(self.judged, named, values, unpaired=True)
         return RunComparison(compared, margin)
 
     def __repr__(self) -> str:
@@ -348,18 +352,12 @@ class RunComparison:
         return f"{paragraphs(self.findings)}{self.table.to_html(index=False, na_rep='')}"
 
 
-def load_run(
-    folder: str | Path,
-    *,
-    threshold: float = THRESHOLD,
-    within: float = WITHIN,
-    tasks: str | Path = "",
-    run_kept_code: bool = False,
-) -> Run:
+@knows_its_arguments
+def load_run(folder: str | Path, **judging: Unpack[Judging]) -> Run:
     """The run in `folder`, judged again.
 
     A model is right to a length where its accuracy is at least `threshold`, and an answer is
-    near that is at most `within`, a share of the target, away from it.
+    near that is at most `near`, a share of the target, away from it.
 
     Prompts are made again from built-in tasks, from files or folders that `tasks` names, and
     from the files that the run kept. Code that came with the run is executed only with
@@ -369,9 +367,7 @@ def load_run(
         JournalError: there is no run, or it cannot be read.
         UsageError: an argument cannot have its value.
     """
-    settings = JudgeSettings.read(
-        threshold=threshold, within=within, tasks=tasks, run_kept_code=run_kept_code
-    )
+    settings = JudgeSettings.read(**judging)
     return Run(read_run(argument("folder", folder, path), as_warning, settings))
 
 

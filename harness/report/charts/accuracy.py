@@ -125,7 +125,7 @@ def panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict
         "curve": [],
         "fit": [],
         "estimate": [],
-        "threshold": [{"y": section.threshold}],
+        "threshold": [{"y": section.judging.threshold}],
         "others": [],
     }
     for row, (series, marks) in enumerate(marked):
@@ -160,7 +160,7 @@ def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> 
         return []
     is_bound = estimate.length.sign != "="
     values: dict[str, Any] = {**marks, "row": row} | ({"solid": 0.0} if is_bound else {})
-    for unit, bounds in _in_units(section, series, estimate).items():
+    for unit, bounds in _in_units(series, estimate).items():
         for name, bound in zip(("x", "low", "high"), bounds, strict=True):
             end = None if bound is None else bound.length
             if bound is not None and (name, bound.sign) in _BEYOND:
@@ -173,12 +173,10 @@ def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> 
     return [values | {"lapse": f"{100 * estimate.lapse:.0f} %"}]
 
 
-def _in_units(
-    section: Section, series: Series, estimate: EffectiveLength
-) -> dict[str, list[Bound | None]]:
+def _in_units(series: Series, estimate: EffectiveLength) -> dict[str, list[Bound | None]]:
     """Unit -> the effective length and both ends of its interval; `None` where not known."""
     in_task = [estimate.length, *estimate.length_ci]
-    in_tokens = length_in_tokens(series.judged, section.threshold)
+    in_tokens = length_in_tokens(series.judged)
     own, characters, tokens = UNITS
     values = [None if bound is None else series.at(bound.length)[characters] for bound in in_task]
     return {

@@ -138,7 +138,7 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
         for condition, values in values_by_rest.items()
     }
     compared = {
-        (value, baseline): _compare_values(run_details, axis, value, baseline, section.threshold)
+        (value, baseline): _compare_values(run_details, axis, value, baseline)
         for baseline in dict.fromkeys(baselines.values())
         for value in section.axes[axis]
     }
@@ -151,13 +151,13 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
 
 
 def _compare_values(
-    run_details: RunDetails, axis: str, value: str, baseline: str, threshold: float
+    run_details: RunDetails, axis: str, value: str, baseline: str
 ) -> dict[Condition, ConditionComparison]:
     """What `bench compare` finds, by the rest of the condition; empty without shared samples."""
     if value == baseline:
         return {}
     try:
-        comparison = compare_conditions(run_details.run, axis, (value, baseline), threshold)
+        comparison = compare_conditions(run_details.run, axis, (value, baseline))
     except CompareError:
         return {}
     return {compared.condition: compared for compared in comparison.conditions}
@@ -309,18 +309,16 @@ def gaps(section: Section, ranks: Standing) -> list[Gap]:
             comparison for (best, _), comparison in ranks.ranking.comparisons.items() if best == 0
         ]
     else:
-        compared = [
-            _against(ranks.ranking.runs[0], other, section) for other in ranks.ranking.runs[1:]
-        ]
+        compared = [_against(ranks.ranking.runs[0], other) for other in ranks.ranking.runs[1:]]
         found = in_family([comparison for comparison in compared if comparison is not None])
     details = {run_details.name: run_details for run_details in section.runs}
     return [Gap(comparison, _of_models(section, details, comparison)) for comparison in found]
 
 
-def _against(best: Ranked, other: Ranked, section: Section) -> Comparison | None:
+def _against(best: Ranked, other: Ranked) -> Comparison | None:
     """The comparison; `None` if the models share no scored sample."""
     try:
-        return compare_runs(best.run, other.run, section.threshold, names=(best.name, other.name))
+        return compare_runs(best.run, other.run, names=(best.name, other.name))
     except CompareError:
         return None
 

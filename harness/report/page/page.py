@@ -44,7 +44,7 @@ from eyechart.harness.report.page.section import UNITS, Section
 from eyechart.harness.report.published.reported import Reported, read_reported
 from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank_tables
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
@@ -156,7 +156,7 @@ def _page(
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
             threshold=threshold_text(
-                page_sections[0].section.threshold if page_sections else THRESHOLD
+                (page_sections[0].section.judging if page_sections else JudgeSettings()).threshold
             ),
         )
     )
@@ -181,7 +181,7 @@ def _lede(tables: Sequence[RankTable], *, is_embedded: bool) -> Iterator[str]:
             least, most = (table.lines[end(known)[1]] for end in (min, max))
             which = " with a known length" * (len(known) < len(table.lines))
             yield (
-                f"{most.model} is right in {threshold_text(table.threshold)} of replies to "
+                f"{most.model} is right in {threshold_text(table.judging.threshold)} of replies to "
                 f"{most.length_text} {most.unit} in {most.task}, and to {least.length_text} in "
                 f"{least.task}: the furthest and the least far of {len(known)} tasks{which}."
             )

@@ -55,11 +55,10 @@ class PageSection:
     @cached_property
     def findings(self) -> list[Finding]:
         """All that the models show; of a single one what ends its run."""
-        threshold = self.section.threshold
         if len(self.section.runs) > 1:
-            return of_standing(self.section.standing, threshold)
+            return of_standing(self.section.standing)
         (details,) = self.section.runs
-        return findings(details.run, threshold, name=details.name)
+        return findings(details.run, name=details.name)
 
     @property
     def summary(self) -> str:

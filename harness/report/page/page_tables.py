@@ -109,7 +109,7 @@ def estimates_table(section: Section) -> ReportTable:
 def _tokens(section: Section, series: Series) -> dict[str, Value]:
     """Tokens a symbol, where they come from, and the effective length in tokens."""
     tokens = series.judged.tokens_a_symbol
-    length, interval = length_in_tokens(series.judged, section.threshold) or (None, None)
+    length, interval = length_in_tokens(series.judged) or (None, None)
     return {
         f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
         "from": "" if tokens is None else tokens.source,

@@ -21,6 +21,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition, Judged
 from eyechart.harness.analysis.tables.cell_table import cell_means
 from eyechart.harness.analysis.tables.tokens_text import how
 from eyechart.harness.report.page.cut_texts import cut_detail
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import length_title
 
@@ -93,7 +94,11 @@ class Section:
     name: str
     """The name of the task, with its version if the report has several."""
     runs: tuple[RunDetails, ...]
-    threshold: float
+
+    @property
+    def judging(self) -> JudgeSettings:
+        """How its runs are judged, which is the same for all."""
+        return self.runs[0].run.settings
 
     @property
     def task(self) -> str:
@@ -207,7 +212,7 @@ class Section:
     @cached_property
     def standing(self) -> Standing:
         """The models by effective length, and which of them differ by test."""
-        return standing([(shown.name, shown.run) for shown in self.runs], self.threshold)
+        return standing([(shown.name, shown.run) for shown in self.runs])
 
     @property
     def of_standing(self) -> str:
@@ -224,7 +229,7 @@ class Section:
         return {
             key_of(series): estimate
             for series in self.series
-            if (estimate := series.judged.effective_length(self.threshold)) is not None
+            if (estimate := series.judged.effective_length()) is not None
         }
 
 
@@ -233,7 +238,7 @@ def key_of(series: Series) -> tuple[str, str]:
     return series.run_details.name, series.condition.label
 
 
-def sections(runs: Sequence[JudgedRun], threshold: float) -> list[Section]:
+def sections(runs: Sequence[JudgedRun]) -> list[Section]:
     """A section for each task; tasks and models keep the order of `runs`."""
     by_task: dict[tuple[str, str], list[JudgedRun]] = {}
     for run in runs:
@@ -251,7 +256,6 @@ def sections(runs: Sequence[JudgedRun], threshold: float) -> list[Section]:
                 tuple(
                     RunDetails(run, read_details(run, cut_detail), name) for run, name in named_runs
                 ),
-                threshold,
             )
         )
     return task_sections

@@ -36,6 +36,7 @@ from eyechart.harness.report.paper.lengths import (
     lengths_of,
 )
 from eyechart.harness.settings.figure import CHARTS, KINDS, TABLE, FigureStyle
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
@@ -129,7 +130,7 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
         # marks tell the lengths apart, so conditions have their names at the axis
         shown, over = Look((EXACT, *kinds), ()), section.over
         rows = list(_three(found, shown, section))
-        said += _meanings(in_order, kinds, section.threshold)
+        said += _meanings(in_order, kinds, section.judging)
     else:
         # one axis has colours and shapes; of two axes each pair of values has its own
         shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look_of(section)
@@ -143,15 +144,14 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
     yield "", lengths_spec(shown, _around(section.lengths, rows), rows, style, over), said
 
 
-def _meanings(shown: Sequence[Series], kinds: Sequence[str], threshold: float) -> Iterator[str]:
+def _meanings(
+    shown: Sequence[Series], kinds: Sequence[str], judging: JudgeSettings
+) -> Iterator[str]:
     """What the marks mean."""
-    has_some = [
-        one.judged for one in shown if one.judged.order or one.judged.near_length(threshold)
-    ]
+    has_some = [one.judged for one in shown if one.judged.order or one.judged.near_length]
     words = words_of(answers_of(one.scored) for one in has_some if one.scored)
-    share = threshold_text(threshold)
-    within = dict.fromkeys(f"{100 * one.judged.run.settings.within:g}" for one in shown)
-    off = {"share": " or ".join(within), "threshold": share}
+    share = threshold_text(judging.threshold)
+    off = {"share": f"{100 * judging.near:g}", "threshold": share}
     meanings = {NEAR: words.near_meaning.format(**off), APART: words.apart_meaning}
     yield f"{EXACT}: the length up to which it is right in at least {share} of its replies"
     yield from (f"{kind}: {meanings[kind].removesuffix('.')}" for kind in kinds)

@@ -10,6 +10,7 @@ from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.words import answers_of, words_of
 from eyechart.harness.analysis.tables.paper_text import length_cell, reached_text
 from eyechart.harness.report.page.section import Section, Series, key_of
+from eyechart.harness.settings.judging import JudgeSettings
 
 EXACT, NEAR, APART = "exact", "near", "apart"
 BESIDE = (NEAR, APART)
@@ -27,7 +28,7 @@ class ShownLength(NamedTuple):
 def lengths_of(section: Section, series: Series) -> dict[str, ShownLength]:
     """Kind -> length, of each kind that the answers have."""
     estimate = section.estimates.get(key_of(series))
-    near, order = series.judged.near_length(section.threshold), series.judged.order
+    near, order = series.judged.near_length, series.judged.order
     found = {}
     if estimate is not None:
         found[EXACT] = ShownLength(estimate.length, estimate.length_ci, length_cell(estimate))
@@ -46,12 +47,11 @@ class Head(NamedTuple):
     meaning: str
 
 
-def beside_heads(shown: Sequence[Series], threshold: float) -> dict[str, Head]:
+def beside_heads(shown: Sequence[Series], judging: JudgeSettings) -> dict[str, Head]:
     """`near (5 %)` and `apart (20 %)`: the heads of the kinds `BESIDE`."""
-    shares = dict.fromkeys(f"{100 * one.judged.run.settings.within:g}" for one in shown)
-    share = " or ".join(shares)
+    share = f"{100 * judging.near:g}"
     words = words_of(answers_of(one.judged.scored) for one in shown if one.judged.scored)
-    near = words.near_meaning.format(share=share, threshold=threshold_text(threshold))
+    near = words.near_meaning.format(share=share, threshold=threshold_text(judging.threshold))
     return {
         NEAR: Head(f"near ({share} %)", near),
         APART: Head(words.apart_head, words.apart_meaning),

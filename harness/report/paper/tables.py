@@ -155,17 +155,17 @@ def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
     axes = section.varied
     keys = [*(["model"] if several or not axes else []), *axes]
     of = "" if "model" in keys else f" of {section.runs[0].name}"
-    found = of_standing(section.standing, section.threshold) if several else []
+    found = of_standing(section.standing) if several else []
     for details in section.runs:
-        found += findings(details.run, section.threshold, name=details.name)
+        found += findings(details.run, name=details.name)
     names = [one.named(axes) if several else one.label(axes) for one in series]
     lengths = [lengths_of(section, one) for one in series]
     beside = [one for one in BESIDE if width > WIDTH and any(one in own for own in lengths)]
-    heads = beside_heads(series, section.threshold)
+    heads = beside_heads(series, section.judging)
     areas = [_area(one.judged, estimate) for one, estimate in zip(series, estimates, strict=True)]
     of_areas = [one for one, area in zip(series, areas, strict=True) if area != _DASH]
     return PaperTable(
-        f"{_CAPTION} {threshold_text(section.threshold)}, and areas,{of} "
+        f"{_CAPTION} {threshold_text(section.judging.threshold)}, and areas,{of} "
         f"on {section.name}, with 95 % intervals.",
         (*keys, f"right to ({section.unit})", *(heads[one].text for one in beside), "area"),
         tuple(
@@ -180,7 +180,7 @@ def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
         ),
         len(keys),
         notes=(
-            *note_on_heads(section.threshold, [heads[one] for one in beside]),
+            *note_on_heads(section.judging.threshold, [heads[one] for one in beside]),
             *notes(dict(zip(names, estimates, strict=True))),
             *_note_on_areas([one.judged for one in of_areas], section.unit),
             *notes_of(found),
@@ -209,7 +209,7 @@ def comparison_tables(comparison: Comparison, margin: Margin) -> Iterator[PaperT
         length = compared.length
         head = length_head(comparison.threshold)
         ends = [(head, *map(length_cell, compared.estimates), factor_cell(length), "")]
-        others = *beside_rows(compared, comparison.threshold), *area_rows(compared.area)
+        others = *beside_rows(compared), *area_rows(compared.area)
         ends += [(*row, "") for row in others]
         yield PaperTable(
             f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
@@ -230,11 +230,11 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
     for table in rank_tables(found, at):
         section, told = table.sections[0], table.notes
         of = {one.unit for one in table.sections}
-        caption = f"{_CAPTION} {threshold_text(table.threshold)}"
+        caption = f"{_CAPTION} {threshold_text(table.judging.threshold)}"
         if not table.is_of_tasks:
             caption += f" on {section.name}"
             caption += f" with {section.of_standing}" if section.of_standing else ""
-            told = [*told, *notes_of(of_standing(section.standing, table.threshold))]
+            told = [*told, *notes_of(of_standing(section.standing))]
         caption += f", in {of.pop()}" if len(of) == 1 else ""
         heads = tuple(column.head for column in table.columns)
         beside = [Head(one.head, one.meaning) for one in table.columns if one.name in BESIDE]
@@ -243,7 +243,7 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
             heads,
             tuple(table.rows),
             table.keys,
-            notes=(*note_on_heads(table.threshold, beside), *told),
+            notes=(*note_on_heads(table.judging.threshold, beside), *told),
         )
 
 

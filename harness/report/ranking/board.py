@@ -21,7 +21,7 @@ from eyechart.harness.analysis.length.limit import RANKED
 from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, lengths_of
 from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import OF_RUNS, JudgeSettings
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,
@@ -180,9 +180,11 @@ def published_figures(row: Row) -> str:
 
 def table_of(group: Group, at: Sequence[int], unit: str) -> RankTable:
     """The table of a group, in the order of the file."""
-    threshold = next((float(row["threshold"]) for row in group.rows if row["threshold"]), THRESHOLD)
+    given = next((row for row in group.rows if row[OF_RUNS[0]]), None)
+    read = {} if given is None else {name: float(given[name]) for name in OF_RUNS}
+    judging = JudgeSettings.read(**read)
     lines = [_line(row, at, is_of_tasks=group.is_of_tasks) for row in group.rows]
-    return RankTable(lines, threshold, at if any(one.right_at for one in lines) else (), unit)
+    return RankTable(lines, judging, at if any(one.right_at for one in lines) else (), unit)
 
 
 def _reached(row: Row, name: str) -> Reached | None:

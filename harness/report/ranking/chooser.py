@@ -103,7 +103,7 @@ def unanswered(table: RankTable) -> list[tuple[Way, str]]:
 
 def _needs(table: RankTable, way: Way) -> str:
     """The accuracy that a piece needs, in percent."""
-    return f"{100 * required_of(table.threshold, way.pieces):.4g} %"
+    return f"{100 * required_of(table.judging.threshold, way.pieces):.4g} %"
 
 
 def _why(table: RankTable, way: Way) -> str:
@@ -179,12 +179,12 @@ def answer_markdown(table: RankTable, first: int, rows: str, beside: str) -> lis
     count = f"{len(passing) or 'None'} of {len(found)} models"
     said = (
         f"With {of_length} at once, {count} surely {'pass' if len(passing) > 1 else 'passes'}, and "
-        f"for {len(opened(found))} it is open. {passing_text(table.threshold, rows)}."
+        f"for {len(opened(found))} it is open. {passing_text(table.judging.threshold, rows)}."
     )
     return [
         said,
         "",
-        f"| the cheapest | {_price_head()} | {_sure_head(table.threshold)} |",
+        f"| the cheapest | {_price_head()} | {_sure_head(table.judging.threshold)} |",
         "| --- | --- | --- |",
         *(
             f"| {name(one)} | {price(one)} | {markdown_text(one.found.reaches_text)} |"
@@ -246,10 +246,10 @@ def _group(table: RankTable, rows: str) -> dict[str, Any]:
     heads = {column.name: column.head for column in table.columns if column.at is None}
     return {
         "at": list(table.at),
-        "means": passing_text(table.threshold, rows),
+        "means": passing_text(table.judging.threshold, rows),
         "heads": {
             "price": _price_head(),
-            "sure": _sure_head(table.threshold),
+            "sure": _sure_head(table.judging.threshold),
             **{name: heads[name] for name in ("length", "near", "apart") if name in heads},
         },
         "unanswered": [

@@ -18,7 +18,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables.paper_text import NOTED, length_head, noted, reached_text
 from eyechart.harness.report.charts.scale import Scale
 from eyechart.harness.report.page.section import Section
-from eyechart.harness.settings.judging import WITHIN
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.columns import MANY_REPLIES, RECORDED
 
 KEYS = ("rank", "who", "model")
@@ -52,8 +52,6 @@ class RankLine:
     length: Reached | None = None
     near: Reached | None = None
     """The length of near answers, see `near_length`; `None` where answers have none."""
-    within: float = WITHIN
-    """How far such an answer is from its target at most, as a share of it."""
     apart: Reached | None = None
     """See `Apart`."""
     answers: str = ""
@@ -118,14 +116,15 @@ class RankColumn(NamedTuple):
     """The length that it is about, where a page lets its reader choose one."""
 
 
-def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[RankColumn]:
+def columns_of(
+    lines: Sequence[RankLine], judging: JudgeSettings, at: Sequence[int]
+) -> list[RankColumn]:
     """All columns in which a line has a value; a dash stands for no value."""
-    share = threshold_text(threshold)
-    within = lines[0].within if lines else WITHIN
+    share = threshold_text(judging.threshold)
     of_tasks = any(line.task for line in lines)
     units = [line.unit for line in lines]
     words = words_of(line.answers for line in lines)
-    off = {"share": f"{100 * within:g}", "threshold": share}
+    off = {"share": f"{100 * judging.near:g}", "threshold": share}
     days = [line.collected for line in lines]
     costs = sorted({length for line in lines for length in line.costs})
     models = [line.name for line in lines]
@@ -143,7 +142,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         RankColumn("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
         RankColumn(
             "length",
-            length_head(threshold),
+            length_head(judging.threshold),
             [line.length_text for line in lines],
             f"the length up to which a model is right in at least {share} of its replies, by the "
             "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
@@ -151,7 +150,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         ),
         RankColumn(
             "near",
-            f"near ({100 * within:g} %)",
+            f"near ({100 * judging.near:g} %)",
             ["" if line.near is None else reached_text(*line.near) for line in lines],
             words.near_meaning.format(**off),
         ),
@@ -226,7 +225,7 @@ class RankTable:
     """A table of models of one task, or of all tasks that have one model each."""
 
     lines: Sequence[RankLine]
-    threshold: float
+    judging: JudgeSettings
     at: Sequence[int] = ()
     unit: str = ""
     """What a length counts; that of a table of tasks is in its lines."""
@@ -235,7 +234,7 @@ class RankTable:
 
     @cached_property
     def columns(self) -> list[RankColumn]:
-        return columns_of(self.lines, self.threshold, self.at)
+        return columns_of(self.lines, self.judging, self.at)
 
     @property
     def keys(self) -> int:
@@ -263,7 +262,7 @@ class RankTable:
     @property
     def suited(self) -> list[str]:
         """For each length of `at`, which models can be given a row of it; see `suited`."""
-        share = threshold_text(self.threshold)
+        share = threshold_text(self.judging.threshold)
         return [
             suited(
                 [(line.model, line.right_at.get(length)) for line in self.lines],
@@ -306,7 +305,7 @@ def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[Ran
     alone, tables = [], []
     for section in of_tasks:
         standing = section.standing
-        lines = [_line(place, section.threshold, at) for place in standing.places]
+        lines = [_line(place, at) for place in standing.places]
         if len(lines) == 1:
             condition = "" if standing.default else section.of_standing
             task = ", ".join(filter(None, (section.name, condition)))
@@ -317,27 +316,25 @@ def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[Ran
             lines = [replace(line, ranks=place.ranks_text) for line, place in places]
         else:
             lines = [replace(line, by_test=place.by_test) for line, place in places]
-        tables.append(RankTable(lines, section.threshold, at, section.unit, [section]))
+        tables.append(RankTable(lines, section.judging, at, section.unit, [section]))
     if alone:
         of_alone, lines = map(list, zip(*alone, strict=True))
-        tables.append(RankTable(lines, of_alone[0].threshold, at, "", of_alone))
+        tables.append(RankTable(lines, of_alone[0].judging, at, "", of_alone))
     return tables
 
 
-def _line(place: Place, threshold: float, at: Sequence[int]) -> RankLine:
+def _line(place: Place, at: Sequence[int]) -> RankLine:
     marks = {"adaptive": place.adaptive, RECORDED: place.run.manifest.recorded is not None}
     of_model = RankLine(model=place.name, marks=[mark for mark, is_so in marks.items() if is_so])
-    return line_of(place.run.conditions.get(place.condition), threshold, at, of_model)
+    return line_of(place.run.conditions.get(place.condition), at, of_model)
 
 
-def line_of(
-    judged: JudgedCondition | None, threshold: float, at: Sequence[int], of: RankLine
-) -> RankLine:
+def line_of(judged: JudgedCondition | None, at: Sequence[int], of: RankLine) -> RankLine:
     """The line `of` a model with what its replies under a condition say."""
-    estimate = judged.effective_length(threshold) if judged else None
+    estimate = judged.effective_length() if judged else None
     if judged is None or estimate is None:
         return replace(of, note="no scored sample")
-    near, apart = judged.near_length(threshold), judged.order and judged.order.apart
+    near, apart = judged.near_length, judged.order and judged.order.apart
     costs = costs_at(judged, at)
     if not costs and judged.cost is not None:
         costs = {0: CostAt(judged.cost.a_reply)}
@@ -345,7 +342,6 @@ def line_of(
         of,
         length=Reached(estimate.length, estimate.length_ci),
         near=Reached(near.length, near.length_ci) if near and near.length else None,
-        within=judged.run.settings.within,
         apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
         answers=answers_of(judged.scored) if judged.scored and (near or apart) else "",
         note=estimate.note,

@@ -92,9 +92,7 @@ def every_eval_ever(
         raise UsageError(
             f"--model-id names one model, and the runs have {len(models)}: {', '.join(models)}"
         )
-    evaluations = [
-        Evaluation(publishable, publisher, judging.threshold) for publishable in publishables
-    ]
+    evaluations = [Evaluation(publishable, publisher) for publishable in publishables]
     prompts = [_prompts(publishable) if samples else None for publishable in publishables]
     written = [
         path

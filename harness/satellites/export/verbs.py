@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from eyechart.harness.cli.parsing.options import (
-    JUDGED,
     PLANNED,
     JsonOption,
     RunsArgument,
@@ -27,6 +26,7 @@ from eyechart.harness.cli.parsing.options import (
 from eyechart.harness.cli.parsing.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import JUDGED
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",

@@ -25,6 +25,7 @@ from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import is_another, replace_file
 from eyechart.harness.journal.manifest import fields_of, manifest_of
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import exact_json
 
 FORMAT = "eyechart baseline 1"
@@ -88,7 +89,7 @@ def _check_replaced(path: Path, runs: Sequence[JudgedRun]) -> None:
             )
 
 
-def read_baseline(path: Path) -> list[JudgedRun]:
+def read_baseline(path: Path, judging: JudgeSettings = JudgeSettings()) -> list[JudgedRun]:
     """The runs of a baseline; their folder is the file.
 
     Raises:
@@ -103,7 +104,7 @@ def read_baseline(path: Path) -> list[JudgedRun]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise JournalError(f"{path} is no baseline of this version; --save makes one")
     try:
-        runs = [_read(path, run) for run in document["runs"]]
+        runs = [_read(path, run, judging) for run in document["runs"]]
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise JournalError(f"{path} is damaged; --save makes it anew") from error
     if not runs:
@@ -139,7 +140,7 @@ def _saved_cell(samples: pd.DataFrame | None, draws: int) -> dict[str, Any]:
     }
 
 
-def _read(path: Path, saved: Mapping[str, Any]) -> JudgedRun:
+def _read(path: Path, saved: Mapping[str, Any], judging: JudgeSettings) -> JudgedRun:
     manifest = manifest_of(saved["manifest"])
     cells = saved["cells"]
     if len(cells) != len(manifest.cells):
@@ -147,7 +148,8 @@ def _read(path: Path, saved: Mapping[str, Any]) -> JudgedRun:
     draws = [cell.draws for cell in manifest.cells]
     samples = pd.concat([_read_cell(place, cell, draws[place]) for place, cell in enumerate(cells)])
     judge = Judge(manifest.task_spec().answer)
-    return JudgedRun(path, manifest, samples.reset_index(drop=True), [], judge)
+    samples = samples.reset_index(drop=True)
+    return JudgedRun(path, manifest, samples, [], judge, settings=judging)
 
 
 def _read_cell(place: int, cell: Mapping[str, Any], draws: int) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def gate(
     _check_file(baseline)
     if not is_dry:
         files.check(baseline)
-    before, fail_if = read_baseline(baseline), judging.fail_if or "worse"
+    before, fail_if = read_baseline(baseline, judging), judging.fail_if or "worse"
     try:
         runs = [read_run(folder, warn, judging) for folder in folders]
         now, decided = [_partner_of(one, runs) for one in before], set[Path]()
@@ -120,7 +120,7 @@ def _judged(
     was_asked: bool,
 ) -> outputs.Found:
     names = BASELINE, now.manifest.model
-    comparison = compare_runs(before, now, judging.threshold, names=names)
+    comparison = compare_runs(before, now, names=names)
     found = gated(comparison, judging.margin, is_decided=now.folder in decided)
     # a baseline has no replies to show
     found = replace(found, comparison=replace(comparison, runs=(now,)))
@@ -191,8 +191,7 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
         {
             estimate.limit.said
             for one in run.conditions.values()
-            if (estimate := one.effective_length(judging.threshold))
-            and not estimate.limit.is_ranked
+            if (estimate := one.effective_length()) and not estimate.limit.is_ranked
         }
         for run in runs
     ]

@@ -12,7 +12,6 @@ import typer
 
 from eyechart.harness.cli.parsing.options import (
     ASKING,
-    JUDGED,
     DryAskOption,
     JsonOption,
     MostAskedOption,
@@ -23,6 +22,7 @@ from eyechart.harness.cli.parsing.options import (
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.settings.judging import JUDGING
 
 gate_app = typer.Typer(rich_markup_mode=None)
 
@@ -37,7 +37,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
-@takes(*JUDGED, "margin", "fail_if", *ASKING, max_connections=None)
+@takes(*JUDGING, *ASKING, max_connections=None)
 def gate(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")

@@ -50,6 +50,7 @@ def import_files(
     by: str = "",
     at: str = "",
     command: str = "",
+    judging: JudgeSettings = JudgeSettings(),
     show: Callable[[JudgedRun], object] | None = None,
 ) -> int:
     """Makes a run of `model` from recorded replies, judges and shows it. Without `model` it makes a
@@ -91,7 +92,7 @@ def import_files(
         for one in models:
             asked = replace(request, model=one)
             imported = import_recorded(asked, rows, _batch_form, warn)
-            codes.append(_tell(asked, imported, told, show or _show))
+            codes.append(_tell(asked, imported, told, judging, show or _show))
         return max(codes)
 
 
@@ -116,6 +117,7 @@ def _tell(
     request: ImportRequest,
     imported: Imported,
     told: set[str],
+    judging: JudgeSettings,
     show: Callable[[JudgedRun], object],
 ) -> int:
     """Prints the numbers of rows, and shows the run; returns the exit code. Reasons that were
@@ -160,7 +162,8 @@ def _tell(
     if not (imported.new or imported.known):
         warn("no reply was taken")
         return INCOMPLETE
-    judged_run = read_run(request.folder, warn, JudgeSettings(tasks=str(request.task.path)))
+    of_task = replace(judging, tasks=str(request.task.path))
+    judged_run = read_run(request.folder, warn, of_task)
     show(judged_run)
     if imported.gaps:
         warn(

@@ -13,14 +13,15 @@ import typer
 from eyechart.harness.cli.parsing.completion import complete_tasks
 from eyechart.harness.cli.parsing.options import (
     JsonOption,
-    OutOption,
     command_of,
     examples,
     judging_of,
+    settings_of,
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import OF_RUNS
 
 import_app = typer.Typer(rich_markup_mode=None)
 IMPORT_EXAMPLES = examples(
@@ -37,14 +38,13 @@ def _names_model(given: str) -> bool:
 
 
 @import_app.command(epilog=IMPORT_EXAMPLES, cls=Verb)
-@takes("run_kept_code")
+@takes("out", *OF_RUNS, "run_kept_code")
 def import_(
     context: typer.Context,
     *,
     replies: Annotated[
         list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
     ],
-    out: OutOption = Path("results"),
     tasks: Annotated[
         str,
         typer.Option(
@@ -113,6 +113,7 @@ def import_(
     from eyechart.harness.cli.work.score import show_run
     from eyechart.harness.satellites.recorded.command import import_files
 
+    judging, out = judging_of({**given, "tasks": tasks}), settings_of(given).out
     runs: list[JudgedRun] = []
 
     def keep(run: JudgedRun) -> None:
@@ -131,6 +132,7 @@ def import_(
             by=recorded_by,
             at=recorded_at,
             command=command_of(context),
+            judging=judging,
             show=keep if as_json else None,
         )
     elif field or axis or where or recorded_by or recorded_at:
@@ -139,7 +141,6 @@ def import_(
             "model=COLUMN for a run of each model"
         )
     else:
-        judging = judging_of({**given, "tasks": tasks})
         code = import_replies(replies, out, judging, keep if as_json else show_run)
     if as_json:
         print_document({"runs": [*map(run_document, runs)]})

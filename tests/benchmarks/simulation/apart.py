@@ -25,7 +25,7 @@ from eyechart.harness.analysis.order.near import near_length
 from eyechart.harness.analysis.order.order import order
 from eyechart.harness.analysis.order.pairs import ordered
 from eyechart.harness.analysis.order.resolution import SHARE, Resolution
-from eyechart.harness.settings.judging import THRESHOLD, WITHIN
+from eyechart.harness.settings.judging import NEAR, THRESHOLD
 from tests.benchmarks.simulation.draws import holds, width
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 from tests.simulated import LINES, Observer, counted
@@ -209,7 +209,7 @@ def _ordered(observer: Observer, places: Floats, ratio: float) -> Floats:
 def _near_length(observer: Observer) -> float:
     targets = np.broadcast_to(_LENGTHS, (_ROWS, len(_LENGTHS)))
     answers = observer(targets, np.random.default_rng(1))
-    is_near = np.abs(answers - targets) <= WITHIN * targets + 1e-9
+    is_near = np.abs(answers - targets) <= NEAR * targets + 1e-9
     return falls_below(is_near.mean(axis=0), _LENGTHS, THRESHOLD)
 
 

@@ -27,7 +27,7 @@ from eyechart.harness.score.copies import copied
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.score.verdict import Verdict, compare_parts
-from eyechart.harness.settings.judging import THRESHOLD, WITHIN
+from eyechart.harness.settings.judging import NEAR, THRESHOLD
 from eyechart.harness.spec import line_start, lines_of
 from tests.benchmarks.simulation.apart import falls_below, holds_length, share_of
 from tests.benchmarks.simulation.draws import width
@@ -233,7 +233,7 @@ def truth_of(name: str) -> Truth:
             for place in _PLACES
         ]
     )
-    near, nearer = (found[..., 0] <= WITHIN + 1e-9).mean(axis=1), np.nanmean(found[..., 1], axis=1)
+    near, nearer = (found[..., 0] <= NEAR + 1e-9).mean(axis=1), np.nanmean(found[..., 1], axis=1)
     line = LINES[_LINE]
     inside = [line.low <= place <= line.high for place in _PLACES.tolist()]
     if name in BLIND:

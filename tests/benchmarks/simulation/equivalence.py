@@ -78,7 +78,6 @@ def compare(
         model=None,
         first="first",
         second="second",
-        threshold=threshold,
         conditions=(one,),
         length=length,
     )

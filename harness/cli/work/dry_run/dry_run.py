@@ -34,6 +34,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.room import MOST
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Sample
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
@@ -48,7 +49,7 @@ _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
 
-def dry_run(runs: RunMatrix, *, asks_server: bool, as_json: bool) -> int:
+def dry_run(runs: RunMatrix, judging: JudgeSettings, *, asks_server: bool, as_json: bool) -> int:
     """Prints what a command would ask, and the cost of what is not answered yet: of one run with a
     prompt, of several in a row for each model. Sends nothing, unless `asks_server`. The failure of
     one model does not stop the others. Of adaptive runs the requests are those of all waves up to
@@ -56,7 +57,7 @@ def dry_run(runs: RunMatrix, *, asks_server: bool, as_json: bool) -> int:
     """
     warn_of_unknown(runs.models)
     take_logs()
-    chooser = chooser_of(runs)
+    chooser = chooser_of(runs, judging)
     failed: list[ModelResult] = []
     made: Forecasts = {}
 

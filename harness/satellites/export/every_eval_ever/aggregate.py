@@ -31,7 +31,6 @@ from eyechart.harness.satellites.export.model_identity import (
 )
 from eyechart.harness.satellites.export.publishable import Publishable
 from eyechart.harness.score.outcomes import OUTCOMES
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, TaskSpec, exact_json
 from eyechart.harness.spec.columns import LINE, MEASURES
 
@@ -68,7 +67,6 @@ class Evaluation:
 
     publishable: Publishable
     publisher: Publisher = Publisher()
-    threshold: float = THRESHOLD
 
     @property
     def _manifest(self) -> Manifest:
@@ -193,7 +191,7 @@ class Evaluation:
             ):
                 line = self.publishable.run.line_names[place]
                 yield self._cell(judged, line, {str(name): value for name, value in cell.items()})
-            estimate = judged.effective_length(self.threshold)
+            estimate = judged.effective_length()
             if estimate is not None:
                 if not judged.adaptive:
                     yield self._area(judged, estimate)

@@ -78,14 +78,12 @@ class FallingShare:
         return high is not None and low is not None and high < low
 
 
-def falling_shares(
-    judged: JudgedCondition, rows: pd.DataFrame, threshold: float
-) -> list[FallingShare]:
+def falling_shares(judged: JudgedCondition, rows: pd.DataFrame) -> list[FallingShare]:
     """The shares of one condition: of the replies of a run, and of the rows of `probe_rows` of the
-    same model and condition. Those that were not measured are missing; `threshold` is that of the
-    effective length.
+    same model and condition. Those that were not measured are missing.
     """
-    found = [*_of_replies(judged, threshold)]
+    threshold = judged.run.settings.threshold
+    found = [*_of_replies(judged)]
     read = rows[(rows["measure"] == "readout") & (rows["quantity"] == "best_readable")]
     control = rows[(rows["measure"] == "readout") & (rows["quantity"] == "best_control")]
     if len(read):
@@ -112,10 +110,10 @@ def first_to_fail(shares: Sequence[FallingShare]) -> str:
     return f"Not known which fails first, {open_}. To which length each holds: {held}."
 
 
-def _of_replies(judged: JudgedCondition, threshold: float) -> Iterator[FallingShare]:
+def _of_replies(judged: JudgedCondition) -> Iterator[FallingShare]:
     """Right answers, and the order of answers, of a run."""
     cells = judged.scored_cells
-    estimate = judged.effective_length(threshold)
+    estimate = judged.effective_length()
     if estimate is not None:
         lines = [
             ShareAtLength(

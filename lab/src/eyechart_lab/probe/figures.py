@@ -166,14 +166,19 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
         of_series = rows_with(frame, series.condition)
         if not (of_series["measure"] == READOUT).any():
             continue
-        shares = falling_shares(series.judged, of_series, section.threshold)
+        line = [{"y": section.judging.threshold}]
+        shares = falling_shares(series.judged, of_series)
         where = series.label(section.varied)
         inside = [row for share in shares for row in _of_share(series, share)]
         panels.append(
             Panel(
                 series.run_details.name,
                 where,
-                {"inside": told_apart(inside), "estimate": [], "line": [{"y": section.threshold}]},
+                {
+                    "inside": told_apart(inside),
+                    "estimate": [],
+                    "line": line,
+                },
             )
         )
         name = ", ".join(filter(None, (series.run_details.name, where)))

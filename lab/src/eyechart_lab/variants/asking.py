@@ -152,7 +152,7 @@ def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Itera
     for first, plan, run_ in zip(firsts, lab.plans, runs, strict=True):
         for condition in _part(run_.judged, plan).conditions.values():
             of_condition = replace(first, condition=condition.label)
-            yield from _of_condition(of_condition, condition, run_.threshold, lab.ceilings)
+            yield from _of_condition(of_condition, condition, lab.ceilings)
 
 
 def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
@@ -179,10 +179,10 @@ def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
 
 
 def _of_condition(
-    first: LabCell, condition: JudgedCondition, threshold: float, ceilings: Ceilings
+    first: LabCell, condition: JudgedCondition, ceilings: Ceilings
 ) -> Iterator[LabCell]:
     """A row for each line of a condition."""
-    estimate = condition.effective_length(threshold)
+    estimate = condition.effective_length()
     length = None if estimate is None else estimate.length
     span = None if estimate is None else estimate.length_ci
     for row in condition.cells[["length", "length_low", "length_high", "n", "correct"]].to_numpy():
