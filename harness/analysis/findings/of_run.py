@@ -63,7 +63,7 @@ def _found(
     yield from lost(labels, scored, threshold, run.spec.unit)
     yield from confidence(run, judged, threshold, model)
     yield from origins(run)
-    yield from steps(labels, run.spec.unit)
+    yield from steps(run, labels)
     yield from filter(None, [level(scored, threshold, run.spec.unit)])
     if run.spec.items is not None:  # short rows of a generator are equal by chance
         yield from repeated(labels, run.spec.unit)
