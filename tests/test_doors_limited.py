@@ -219,7 +219,7 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
     )
     alone = compare_runs(read_run(folders[2]), read_run(folders[1])).length.p
     assert [one.length.p for one in ranking.comparisons.values()] == [alone, None, None]
-    done = lab.bench("compare", *folders, "-o", lab.out / "compared.csv")
+    done = lab.bench("compare", *folders, "-o", lab.out / "compared.csv", "--all-findings")
     assert text in one_line(done.out)
     assert f"{unknown} Remedy: give replies more tokens" in one_line(done.out)
     assert "Holm's correction for" not in done.out.partition("McNemar")[0]

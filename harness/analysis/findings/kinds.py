@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eyechart.harness.analysis.findings import (
+    at_lengths,
     confidence,
     finding,
     gate,
@@ -54,6 +55,7 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     pair.VERDICT,
     KNOWN,
     ranks.RANKS,
+    at_lengths.SUITED,
     pair.FEW_PAIRS,
     pair.LINES_APART,
     pair.ADAPTIVE,
@@ -62,8 +64,12 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     ranks.NOT_BY_LENGTH,
     ranks.LENGTHS_ALONE,
     ranks.APART,
+    at_lengths.LONGER_REPLIES,
     gate.SINCE,
     gate.WITHOUT_PARTNER,
     gate.OTHER_SETTINGS,
+    gate.LIMITED_BASELINE,
+    gate.BASELINE_AT_FLOOR,
+    gate.UNLUCKY,
 )
 KINDS: Mapping[str, finding.Kind] = {one.name: one for one in (*OF_A_RUN, *OF_A_COMPARISON)}

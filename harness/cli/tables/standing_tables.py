@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.findings.finding import of_several
-from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.tables.layout import Column, show_blocks, show_title
 from eyechart.harness.cli.terminal import echo, tell
@@ -28,18 +26,7 @@ def print_standings(
             for one in found.columns
         ]
         show_blocks(columns[: found.keys], columns[found.keys :])
-        for sentence in (*found.notes, *found.suited):
-            tell(sentence)
-        if found.is_of_tasks:
-            tell_of_alone(found.sections, all_findings=all_findings)
-        else:
-            tell_findings(of_standing(section.standing, section.threshold), is_all=all_findings)
+        for note in found.notes:
+            tell(note)
+        tell_findings(found.findings, is_all=all_findings)
         echo("")
-
-
-def tell_of_alone(alone: Sequence[Section], *, all_findings: bool = False) -> None:
-    """Prints the findings of tasks that have one model each."""
-    found = of_several(
-        (section.name, of_standing(section.standing, section.threshold)) for section in alone
-    )
-    tell_findings(found, is_all=all_findings)

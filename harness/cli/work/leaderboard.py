@@ -299,7 +299,7 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
                 "condition": standing.condition.label,
                 "unit": standing.ranking.unit,
                 "tests": standing.tests,
-                "findings": [*map(finding_columns, of_standing(standing, section.threshold))],
+                "findings": [*map(finding_columns, of_standing(standing, section.threshold, at))],
                 "models": [
                     _ranked(place, standing, section.threshold, at) for place in standing.places
                 ],
