@@ -10,6 +10,7 @@ from eyechart.harness.analysis.findings import (
     finding,
     gate,
     level,
+    moved,
     not_known,
     pair,
     patterns,
@@ -24,6 +25,7 @@ from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TO
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
     right_to.RIGHT_TO,
+    moved.MOVED,
     confidence.CONFIDENCE,
     confidence.SURE_AND_BLIND,
     served.DRAWS,
@@ -46,6 +48,7 @@ OF_A_RUN: tuple[finding.Kind, ...] = (
     served.RECORDED,
     served.REFUSED_SETTINGS,
     served.STEPS,
+    moved.NOT_MOVED,
     level.LEVEL,
     SHARED_TOKENS,
     OTHER_TOKENS,

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.findings.finding import (
     of_several,
 )
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.findings.right_to import RIGHT_TO, correction, length_text
+from eyechart.harness.analysis.findings.right_to import correction, length_text
 from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
@@ -35,15 +35,12 @@ def beside(
     conditions: Collection[Condition] | None = None,
 ) -> list[Finding]:
     """What stands beside a comparison of named runs: all that each of them shows, without how far
-    it is right, which the comparison says.
+    it is right and what moved that, which the comparison says.
     """
-    return [
-        one
-        for one in of_several(
-            (name, findings(run, threshold, conditions, name=name)) for name, run in runs
-        )
-        if one.kind != RIGHT_TO.name
-    ]
+    return of_several(
+        (name, findings(run, threshold, conditions, name=name, is_beside=True))
+        for name, run in runs
+    )
 
 
 def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
