@@ -91,9 +91,8 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
         tell(note)
     found = [(f"{row.cells['task']} {row.cells['model']}", row.findings) for row in headlines]
     lines, more = below_a_table(of_several(found))
-    for line in lines:
+    for line in filter(None, (*lines, more)):
         tell(line)
     folders = shlex.join(map(str, named([one.folder for one in headlines])))
-    warned = f"{more}. " * bool(more)
-    tell(f"{warned}Accuracies and all findings: bench score {ALL} {folders}")
+    tell(f"Accuracies and all findings: bench score {ALL} {folders}")
     echo("")
