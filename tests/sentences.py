@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from eyechart.harness.analysis.comparison.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.moved import moved
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
@@ -24,6 +25,11 @@ def headline(
 ) -> str:
     """How far a model sees, and where this is not known."""
     return said(findings(run, conditions), "effective length", "not known")
+
+
+def moved_text(run: JudgedRun, name: str = "") -> str:
+    """What moved the effective length of a model, and what did not."""
+    return " ".join(map(str, moved(run, name or run.manifest.model)))
 
 
 def ranks(ranking: Ranking) -> str:

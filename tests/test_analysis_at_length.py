@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
+from eyechart.harness.analysis.findings.at_lengths import suited
+from eyechart.harness.analysis.length.at_length import AtLength, at_length
 from eyechart.harness.analysis.length.effective_length import effective_length
 from eyechart.harness.analysis.length.falling_curve import accuracy_interval
 from eyechart.harness.analysis.length.interval import Bound, Sign
@@ -130,13 +131,13 @@ def test_one_sentence_says_which_models_can_be_given_a_row() -> None:
     """Named where they are few; what is open and what is not known is said."""
     sure, unsure, unable = (AtLength(200, 0.5, (0.4, 0.6), share) for share in (0.97, 0.5, 0.01))
     named = [("a", sure), ("b", unsure), ("c", unable), ("d", None)]
-    assert suited(named, 200, "85 %", "items") == (
+    assert str(suited(named, 200, 0.85, "items")) == (
         "With 200 items, 1 of 4 models surely passes (right on at least 85 % of rows, with a "
         "probability of 0.95 or more): a. For 1 it is open: b; 1 surely does not pass; for 1 it is "
         "not known."
     )
     many = [(str(number), sure) for number in range(9)]
-    assert suited(many, 1, "85 %", "items") == (
+    assert str(suited(many, 1, 0.85, "items")) == (
         "With 1 item, 9 of 9 models surely pass (right on at least 85 % of rows, with a "
         "probability of 0.95 or more)."
     )

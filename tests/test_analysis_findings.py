@@ -39,15 +39,16 @@ def test_every_kind_is_in_the_table_of_kinds() -> None:
     assert len(made) == len(kinds) == len({one.name for one in kinds}) > 0
 
 
-def test_warnings_are_never_hidden() -> None:
-    """Of the others the first three stand below a table, and the rest is counted."""
+def test_three_lines_stand_below_a_table() -> None:
+    """Results before warnings before notes; the kinds of warnings that are left out are named."""
     found = in_order([*map(note, range(1, 6)), *map(missing, range(1, 5))])
     assert [one.level for one in found] == ["warning"] * 4 + ["note"] * 5
-    lines, hidden = below_a_table(found)
-    assert lines == [*map(str, found[:4])]
-    assert hidden == 5
-    lines, hidden = below_a_table(in_order([missing(1), *map(note, range(1, 5))]))
-    assert (len(lines), hidden) == (MOST_SHOWN, 2)
+    lines, more = below_a_table(found)
+    assert lines == [*map(str, found[:MOST_SHOWN])]
+    assert more == "6 more findings (warning: not scored)"
+    lines, more = below_a_table(in_order([missing(1), *map(note, range(1, 4))]))
+    assert (len(lines), more) == (MOST_SHOWN, "1 more finding")
+    assert below_a_table(found[:MOST_SHOWN]) == ([*map(str, found[:MOST_SHOWN])], "")
 
 
 def test_a_warning_about_many_runs_is_one_line_with_their_names() -> None:
@@ -56,10 +57,10 @@ def test_a_warning_about_many_runs_is_one_line_with_their_names() -> None:
     found = of_several((name, [missing(place + 1)]) for place, name in enumerate(names))
     assert below_a_table(found) == (
         ["Not scored in 4 runs: model-0, model-1, model-2, model-3."],
-        len(names),
+        "4 more findings (warning: not scored)",
     )
     few = of_several((name, [missing(place + 1)]) for place, name in enumerate(names[1:]))
-    assert below_a_table(few) == ([*map(str, few)], 0)
+    assert below_a_table(few) == ([*map(str, few)], "")
 
 
 def test_equal_findings_of_several_runs_are_one() -> None:

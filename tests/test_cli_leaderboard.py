@@ -9,7 +9,6 @@ import pytest
 
 from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.cli.tables.standing_tables import print_chart
 from eyechart.harness.report.page.section import Section, sections
 from tests.conftest import Lab
 from tests.test_cli_recorded_runs import recorded
@@ -31,16 +30,6 @@ def cells_of(text: str) -> list[list[str]]:
     """The cells of the rows of all tables in a text."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def test_models_are_columns_of_the_chart(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """In blocks where ten do not fit beside each other."""
-    print_chart(sections_of(lab, NAMES))
-    heads = [row for row in cells_of(capsys.readouterr().out) if row[0] == "task"]
-    assert {tuple(row[:2]) for row in heads} == {("task", "condition")}
-    assert [model for row in heads for model in row[2:]] == NAMES
-    print_chart(sections_of(lab, ["scripted/a", "scripted/b"]))
-    assert cells_of(capsys.readouterr().out)[0] == ["task", "condition", "scripted/a", "scripted/b"]
 
 
 def test_many_models_have_no_ranks(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.moved import MOVED, NOT_MOVED
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_standing
@@ -30,7 +31,7 @@ from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.face.python.compare import compare
 from eyechart.harness.face.python.result import load_run
-from eyechart.harness.report.charts.effects import effects, gaps
+from eyechart.harness.report.charts.effects import effects_of, gaps
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import cells_table, estimates_table, pairs_table
 from eyechart.harness.report.page.section import Section, sections
@@ -156,7 +157,11 @@ def check_findings(lab: Lab, folder: Path, section: Section) -> None:
     assert [one["sentence"] for one in document["findings"]] == [one.sentence for one in found]
     assert [one.kind for one in load_run(folder).findings] == kinds
     on_page = page_section_of(section, [])
-    assert [on_page.summary, *on_page.notes] == texts_of(found)
+    moved = [one for one in found if one.kind in (MOVED.name, NOT_MOVED.name)]
+    assert moved
+    assert [*on_page.moved.values()] == [" ".join(texts_of(moved))]
+    others = texts_of([one for one in found if one not in moved])
+    assert [on_page.summary, *on_page.notes] == others
     table = paper_table(section)
     warnings = [one for one in found if one.level == "warning"]
     assert [text for text in texts_of(warnings) if text not in table.notes] == []
@@ -259,7 +264,7 @@ def check_comparison(lab: Lab, folders: list[Path]) -> None:
     ranks = standing([(shown.name, shown.run) for shown in section.runs])
     of_models = [effect for gap in gaps(section, ranks) for effect in gap.effects]
     asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}
-    for row in listed(pairs_table(section, [*effects(section), *of_models])):
+    for row in listed(pairs_table(section, [*effects_of(section), *of_models])):
         if row["axis"] == "model":
             command: tuple[str | Path, ...] = folder_of[row["to"]], folder_of[row["from"]]
         else:

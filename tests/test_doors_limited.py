@@ -23,14 +23,14 @@ from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.face.python.result import RunComparison, load_run
-from eyechart.harness.report.charts.effects import effects, moved_text
+from eyechart.harness.report.charts.effects import effects_of
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import models_table, pairs_table
 from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
-from tests.sentences import headline, ranks, said
+from tests.sentences import headline, moved_text, ranks, said
 from tests.test_report_page import report, section_of
 
 LENGTHS = [2, 4, 8, 16, 32]
@@ -160,9 +160,9 @@ def test_the_page_does_not_say_that_a_limited_condition_sees_less_far(lab: Lab) 
     """Nor that its area is smaller; it says what limits it."""
     folder = hedging(lab)
     section = section_of(folder)
-    (effect,) = effects(section)
+    (effect,) = effects_of(section)
     assert (effect.moved, effect.shift, effect.further) == (False, 0, 0)
-    assert moved_text(section.runs[0], [effect]) == (
+    assert moved_text(section.runs[0].run) == (
         "With separator comma instead of none, it is not known whether scripted/hedging counts "
         "exactly further: none is limited by form."
     )
@@ -219,7 +219,7 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
     )
     alone = compare_runs(read_run(folders[2]), read_run(folders[1])).length.p
     assert [one.length.p for one in ranking.comparisons.values()] == [alone, None, None]
-    done = lab.bench("compare", *folders, "-o", lab.out / "compared.csv")
+    done = lab.bench("compare", *folders, "-o", lab.out / "compared.csv", "--all-findings")
     assert text in one_line(done.out)
     assert f"{unknown} Remedy: give replies more tokens" in one_line(done.out)
     assert "Holm's correction for" not in done.out.partition("McNemar")[0]

@@ -9,7 +9,9 @@ from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.served import LOST, REPEATED, STEPS
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import BadRequestError, Request
+from eyechart.providers.naming import spelled
 from tests.conftest import Lab, right
 
 FAILS_BEYOND, LOST_BEYOND = 120, 30
@@ -25,9 +27,10 @@ def answer(request: Request) -> str | Exception:
 
 
 def kinds(lab: Lab, *arguments: str) -> dict[str, str]:
-    """Kind -> sentence of the findings of a run."""
+    """Kind -> text of the findings of a run."""
     lab.bench_run("--model", lab.fake(answer), "--keep-going", *arguments, task=lab.plain)
-    return {one.kind: one.sentence for one in findings(read_run(lab.the_run()))}
+    found = findings(read_run(lab.the_run()))
+    return {one.kind: spelled(str(one), as_option) for one in found}
 
 
 def test_lost_replies_may_hide_a_shorter_length(lab: Lab) -> None:
@@ -38,11 +41,20 @@ def test_lost_replies_may_hide_a_shorter_length(lab: Lab) -> None:
 
 
 def test_exact_lengths_with_one_step(lab: Lab) -> None:
-    """Of one that has another step nothing is said."""
-    found = kinds(lab, "--exact", "--lengths", "5,10,20", "--samples", "4")
+    """Of one that has another step nothing is said. A task that can have bands is told so."""
+    asked = "--exact", "--lengths", "5,10,20", "--samples", "4"
+    found = kinds(lab, *asked)
     assert "are multiples of 5" in found[STEPS.name]
+    assert found[STEPS.name].endswith("may be answered worse.")
     assert LOST.name not in found
     assert STEPS.name not in kinds(lab, "--exact", "--lengths", "21", "--samples", "4")
+    banded = lab.plain.with_name("banded.yaml")
+    banded.write_text(lab.plain.read_text().replace("spread: none\n", ""))
+    lab.bench_run("--model", lab.fake(answer), *asked, task=banded)
+    (folder,) = [one for one in find_runs(lab.out) if "banded" in str(one)]
+    (said,) = [str(one) for one in findings(read_run(folder)) if one.kind == STEPS.name]
+    remedy = "may be answered worse. Remedy: leave out --exact: bands have all lengths."
+    assert spelled(said, as_option).endswith(remedy)
 
 
 def test_equal_prompts_are_said_before_and_after(lab: Lab) -> None:

@@ -111,7 +111,7 @@ def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
     old, new = (run(lab, name, right_to(0)).folder for name in ("a", "b"))
     saved = lab.bench("gate", "--save", path, old)
     assert saved.code == 0
-    assert "no run can be found worse" in saved.err
+    assert "no run can be found worse" in " ".join(saved.out.split())
     done = lab.bench("gate", path, new)
     assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
     for one in (done, lab.bench("compare", old, new)):
@@ -150,7 +150,7 @@ def test_a_baseline_says_how_likely_it_is_unlucky(
     assert done.err == ""
     assert bool(line) == bool(said)
     assert said in line
-    assert ("with --draws 4 in the run that is saved, up to 3" in line) == (draws == 1)
+    assert ("save a run with --draws 4: then up to 3 of 100" in line) == (draws == 1)
     compared = lab.bench("gate", path, new.parent)
     assert "5 pairs a line" in compared.out
     assert "have no partner" not in compared.out
@@ -212,7 +212,7 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
     done = lab.bench("gate", only, fallen)
     assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
     saved = lab.bench("gate", "--save", lab.folder / "fallen.json", fallen)
-    assert "is limited by refusal, so no run can be compared with it" in saved.err
+    assert "is limited by refusal, so no run can be compared with" in " ".join(saved.out.split())
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
@@ -265,7 +265,7 @@ class TestReadings:
         """As everywhere else."""
         path = lab.folder / "base.json"
         lab.bench("gate", "--save", path, readings[1])
-        printed = " ".join(lab.bench("gate", path, readings[1]).out.split())
+        printed = " ".join(lab.bench("gate", path, readings[1], "--all-findings").out.split())
         assert "Read by likelihood over 11 options (9 % are right by chance)" in printed
 
     def test_a_threshold_that_guesses_reach_saves_nothing(

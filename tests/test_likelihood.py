@@ -12,18 +12,15 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.errors import UsageError
-from eyechart.harness.face.options.variant import refuse_variant, variant_of
+from eyechart.harness.face.options.variant import variant_of
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES, decode
 from eyechart.harness.score.answer_type import PlainAnswerForm
 from eyechart.harness.score.forced_choice import belief, choice_verdict, ranked
-from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import Settings
 from eyechart.providers import descriptors
 from eyechart.providers.base import Api, AuthError, Reply, Request, ServerFaultError
 from eyechart.providers.likelihood import scored_reply
-from eyechart.providers.naming import spelled
 from tests.conftest import records
 
 if TYPE_CHECKING:
@@ -202,11 +199,6 @@ def test_the_setting_has_a_name_at_each_door(lab: Lab) -> None:
     assert Settings().given().get("read") is None
     assert Settings(read="likelihood").given()["read"] == "likelihood"
     assert variant_of("bf16", "low", None, "likelihood") == "bf16+low+likelihood"
-    with pytest.raises(UsageError) as said:
-        refuse_variant("tiny@bf16+likelihood")
-    (line,) = said.value.lines
-    wanted = "write --model tiny --name @bf16 --read likelihood"
-    assert spelled(line, as_option).endswith(wanted)
     lab.monkeypatch.setenv("EYECHART_READ", "likelihood")
     done = lab.bench_run("--model", "tiny", "--dry-run", task=lab.ones)
     assert "tiny@likelihood" in done.out

@@ -21,7 +21,7 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.charts.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
 from eyechart.harness.report.charts.charts import effects_chart, published_chart
-from eyechart.harness.report.charts.effects import effects
+from eyechart.harness.report.charts.effects import effects_of
 from eyechart.harness.report.charts.figures import (
     answer_figures,
     effect_figures,
@@ -76,7 +76,7 @@ def all_figures(section: Section) -> Iterator[Figure]:
     yield from top_figures(section)
     yield outcomes_figure(section)
     yield from answer_figures(section)
-    yield from effect_figures(section, effects(section))
+    yield from effect_figures(section, effects_of(section))
     by_position = heat_map_figure(section)
     if by_position is not None:
         yield by_position
@@ -303,7 +303,7 @@ def test_every_interval_of_a_difference_is_whole(lab: Lab) -> None:
     wanted = lab.wanted(lengths=[2, 4], samples=60)
     lab.run(wanted)
     section = section_of(wanted.folder)
-    (figure,) = effect_figures(section, effects(section))
+    (figure,) = effect_figures(section, effects_of(section))
     low, high = figure.spec["layer"][2]["encoding"]["y"]["scale"]["domain"]
     rows = figure.panels[0].data["effects"]
     assert len(rows) == 2

@@ -13,14 +13,15 @@ import pytest
 
 from eyechart.harness.analysis.comparison.comparison import compare_conditions
 from eyechart.harness.analysis.comparison.comparison_text import verdict_text
-from eyechart.harness.analysis.comparison.paired_curves import PairedArea, holm
+from eyechart.harness.analysis.comparison.paired_curves import holm
+from eyechart.harness.analysis.findings.moved import size_text
 from eyechart.harness.analysis.ranking.standing import Standing, standing
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.charts.accuracy import accuracy_figure
-from eyechart.harness.report.charts.effects import effects, gaps, moved_text, size_text
+from eyechart.harness.report.charts.effects import effects_of, gaps
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
@@ -30,7 +31,7 @@ from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import mark_chosen, right
 from tests.pages import data_of
-from tests.sentences import headline
+from tests.sentences import headline, moved_text
 from tests.test_report_page import finding_of, moved_run, report, right_to, section_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def standing_of(section: Section) -> Standing:
 def said_of(folder: Path) -> str:
     """What is said under the headline of a run alone."""
     section = section_of(folder)
-    said = moved_text(section.runs[0], effects(section))
+    said = moved_text(section.runs[0].run)
     assert page_section_of(section, []).summary == headline(section.runs[0].run)
     return said
 
@@ -71,7 +72,7 @@ def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
     assert re.fullmatch(
         r"No change of separator shows a difference in how far scripted/test "
         r"counts exactly or in its area; "
-        r"the 95 % interval of its difference of areas lies within −\d+ to \+\d+ points\.",
+        r"the 95 % interval of its difference of areas lies within -\d+ to \+\d+ points\.",
         said_of(wanted.folder),
     )
     assert page.count("The <dfn>area</dfn> is") == 1
@@ -85,7 +86,7 @@ def test_a_condition_that_was_tested_less_far_has_not_seen_less_far(lab: Lab) ->
     path = wanted.folder / SAMPLES
     lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
     path.write_text("\n".join(lines) + "\n")
-    (effect,) = effects(section_of(wanted.folder))
+    (effect,) = effects_of(section_of(wanted.folder))
     assert [str(one.length) for one in (effect.before, effect.after)] == ["> 16", "> 4"]
     assert not effect.further
     assert effect.shift == 0
@@ -144,7 +145,7 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
     """Where the answer is another one, the samples are not the same."""
     folder = copied_run(lab, ["zero", "absent"])
     section = section_of(folder)
-    found = effects(section)
+    found = effects_of(section)
     assert [
         (one.axis, one.where, one.compared.same_targets, one.compared.control) for one in found
     ] == [
@@ -153,7 +154,7 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
         ("odd", "hint off", False, True),
         ("odd", "hint on", False, True),
     ]
-    said = moved_text(section.runs[0], found)
+    said = moved_text(section.runs[0].run)
     assert said.startswith(
         "With hint on instead of off (odd zero), scripted/x copies exactly "
         "further: to > 20 instead of < 5; "
@@ -258,7 +259,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
     wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
     lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 5"))
     section = section_of(wanted.folder)
-    found = effects(section)
+    found = effects_of(section)
     assert section.varied == ["separator", "strategy"]
     assert [(one.axis, one.baseline, one.value, one.where) for one in found] == [
         ("separator", "none", "space", "strategy direct"),
@@ -270,7 +271,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
         ("strategy", "direct", "cot_zero_shot", "separator comma"),
     ]
     assert all([row.n for row in one.compared.paired.lengths] == [4, 4] for one in found)
-    assert moved_text(section.runs[0], found).startswith("No change of separator or strategy ")
+    assert moved_text(section.runs[0].run).startswith("No change of separator or strategy ")
 
 
 def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:
@@ -287,7 +288,7 @@ def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:
 
     lab.run(wanted, ScriptedProvider(answer))
     section = section_of(wanted.folder)
-    found = effects(section)
+    found = effects_of(section)
     lengths = [
         compare_conditions(section.runs[0].run, "separator", (one.value, "none")).length
         for one in found
@@ -308,7 +309,8 @@ def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:
 )
 def test_differences_in_words(area: tuple[float, float, tuple[float, float]], size: str) -> None:
     """Without a sign, and with one digit where the whole number would hide it."""
-    assert size_text(PairedArea(*area, (0.0, 0.0), 1.0)) == size.replace("-", "−")
+    first, second, ends = area
+    assert size_text(first - second, *ends) == size
 
 
 def test_an_adaptive_run_has_no_area(lab: Lab) -> None:

@@ -425,7 +425,7 @@ class TestChooser:
         data = json.loads(data_of([("t", self.table())], ["", ""], "lists"))
         (dear,) = filter(None, (one["dear"] for one in data["groups"][0]["models"]))
         assert dear == f"{DEAR} writes longer replies to shorter lists, so these can cost more."
-        assert self.table().notes[-1] == dear.replace("lists", "rows")
+        assert str(self.table().dear[-1]) == dear.replace("lists", "rows")
 
     def test_what_passes_at_the_shortest_row_asked_passes_below_and_not_in_pieces(self) -> None:
         """At 20 it is the verdict at 25; pieces of 20 are unknown, and the page says why."""

@@ -12,7 +12,7 @@ import pytest
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import TaskFileError
-from eyechart.harness.report.charts.effects import effects
+from eyechart.harness.report.charts.effects import effects_of
 from eyechart.harness.report.page import page_tables as listed
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.spec import columns, taken_by
@@ -72,7 +72,7 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     (study,) = sections([read_run(wanted.folder)])
     tables = [
         listed.estimates_table(study),
-        listed.pairs_table(study, effects(study)),
+        listed.pairs_table(study, effects_of(study)),
         listed.cell_diagnosis_table(study),
         listed.cells_table(study),
     ]

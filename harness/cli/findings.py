@@ -11,11 +11,11 @@ ALL = "--all-findings"
 
 
 def tell_findings(found: Sequence[Finding], *, is_all: bool, rest: str = ALL) -> None:
-    """Prints findings, those of `below_a_table` unless `is_all`, and how many `rest` would print in
-    full besides.
+    """Prints findings, those of `below_a_table` unless `is_all`, and what `rest` would print
+    besides.
     """
-    lines, hidden = ([*map(str, found)], 0) if is_all else below_a_table(found)
+    lines, more = ([*map(str, found)], "") if is_all else below_a_table(found)
     for line in lines:
         tell(line)
-    if hidden:
-        tell(f"{hidden} more finding{'s' * (hidden > 1)}: {rest}")
+    if more:
+        tell(f"{more}: {rest}")

@@ -10,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 Level: TypeAlias = Literal["result", "warning", "note"]
 LEVELS: dict[Level, str] = {
     "result": "what was found",
-    "warning": "why a number may be wrong or is missing, and are always shown",
+    "warning": "why a number may be wrong or is missing",
     "note": "how the numbers came about",
 }
 """The levels, the most important first, and what each says."""
 MOST_NAMES = 3
 """Most names in a sentence; of more names only their number is given."""
 MOST_SHOWN = 3
-"""Findings that stand below a table besides warnings, the most important first."""
+"""Most lines of findings below a table, the most important first."""
 
 
 def listed(names: Sequence[str], what: str) -> str:
@@ -86,22 +86,33 @@ def of_several(of_runs: Iterable[tuple[str, Sequence[Finding]]]) -> list[Finding
     return in_order(replace(one, names=tuple(names[said])) for said, one in first.items())
 
 
-def below_a_table(findings: Sequence[Finding]) -> tuple[list[str], int]:
-    """The lines that stand below a table, and how many findings are not told in full: the first
-    `MOST_SHOWN` and all warnings are, but of warnings of one kind about many runs the runs alone.
+def lines_of(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
+    """Each finding with its line below a table: its text; of warnings of one kind about many runs
+    one line with the names of the runs.
     """
     runs: dict[str, list[str]] = {}
     for one in findings:
         if one.level == "warning":
             runs.setdefault(one.kind, []).extend(one.names)
-    lines, hidden = [], 0
-    for at, one in enumerate(findings):
-        many = runs.get(one.kind, [])
-        if one.level == "warning" and len(many) > MOST_NAMES:
-            lines.append(f"{one.kind.capitalize()} in {len(many)} runs: {', '.join(many)}.")
-            hidden += 1
-        elif one.level == "warning" or at < MOST_SHOWN:
-            lines.append(str(one))
-        else:
-            hidden += 1
-    return list(dict.fromkeys(lines)), hidden
+    return [
+        (f"{one.kind.capitalize()} in {len(many)} runs: {', '.join(many)}.", one)
+        if len(many := runs.get(one.kind, [])) > MOST_NAMES
+        else (str(one), one)
+        for one in findings
+    ]
+
+
+def below_a_table(findings: Sequence[Finding]) -> tuple[list[str], str]:
+    """The lines that stand below a table, at most `MOST_SHOWN`, and what else there is, see
+    `more_text`.
+    """
+    lines = lines_of(findings)
+    shown = list(dict.fromkeys(line for line, _ in lines))[:MOST_SHOWN]
+    return shown, more_text([one for line, one in lines if line not in shown or line != str(one)])
+
+
+def more_text(hidden: Sequence[Finding]) -> str:
+    """`2 more findings (warnings: drift, not scored)`; empty where nothing is hidden."""
+    warnings = list(dict.fromkeys(one.kind for one in hidden if one.level == "warning"))
+    kinds = f" (warning{'s' * (len(warnings) > 1)}: {', '.join(warnings)})" if warnings else ""
+    return f"{len(hidden)} more finding{'s' * (len(hidden) > 1)}{kinds}" if hidden else ""

@@ -1,17 +1,34 @@
-"""The findings of a gate: those of its comparison, and what has changed since the baseline."""
+"""The findings of a gate: those of its comparison, what has changed since the baseline, and what a
+run is worth as one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
-from eyechart.harness.analysis.comparison.gate import BASELINE, UNJUDGED, Gated
+from eyechart.harness.analysis.comparison.gate import (
+    BASELINE,
+    MANY_ALARMS,
+    UNJUDGED,
+    Gated,
+    luck,
+    unlucky,
+)
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
 from eyechart.harness.analysis.findings.pair import of_pair
+from eyechart.harness.analysis.findings.served import doubts
+from eyechart.harness.analysis.length.margin import is_at_floor
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import varied_label
+from eyechart.providers.naming import named
 
 _MOST_NAMED = 3
 """Conditions up to which each has its lengths in the sentence."""
+_ENOUGH = 4
+"""Replies to each row of a baseline that make an unlucky one rare."""
 
 
 def of_gate(gated: Gated, *, was_asked: bool) -> list[Finding]:
@@ -22,10 +39,7 @@ def of_gate(gated: Gated, *, was_asked: bool) -> list[Finding]:
     is_judged = gated.verdict not in UNJUDGED
     has_reason = is_judged or shown.is_at_floor(gated.margin)
     is_whole = not gated.without and not any(one.adaptive for one in shown.conditions)
-    found = [
-        SINCE(comparison=shown, is_whole=is_whole),
-        *map(_capital, of_pair(shown, gated.margin if has_reason else None)),
-    ]
+    found = [SINCE(comparison=shown, is_whole=is_whole)]
     if gated.without:
         remedy = ""
         if not gated.is_decided:
@@ -35,7 +49,36 @@ def of_gate(gated: Gated, *, was_asked: bool) -> list[Finding]:
                 else "ask it with the same lengths, conditions and samples, or add --ask"
             )
         found.append(WITHOUT_PARTNER(remedy, without=gated.without, samples=gated.samples))
+    found += map(_capital, of_pair(shown, gated.margin if has_reason else None))
     return in_order(found)
+
+
+def of_baseline(run: JudgedRun, judging: JudgeSettings) -> Iterator[Finding]:
+    """What a run is worth as a baseline."""
+    yield from doubts(run)
+    limits = {
+        estimate.limit.said
+        for one in run.conditions.values()
+        if (estimate := one.effective_length()) and not estimate.limit.is_ranked
+    }
+    if limits:
+        yield LIMITED_BASELINE(limits=sorted(limits))
+    curves = [one.curve for one in run.conditions.values() if one.curve is not None]
+    if curves and is_at_floor(curves, judging.margin):
+        yield BASELINE_AT_FLOOR(
+            "leave this run out, ask shorter rows or an easier task, or give a smaller "
+            f"{named('margin')}"
+        )
+    if (unlucky_by := luck(run)) is not None:
+        remedy = ""
+        if (of_enough := _of_100(unlucky(_ENOUGH))) < _of_100(unlucky_by):
+            draws = named("draws", str(_ENOUGH))
+            remedy = f"save a run with {draws}: then up to {of_enough} of 100"
+        yield UNLUCKY(remedy, of_100=_of_100(unlucky_by), alarms=MANY_ALARMS)
+
+
+def _of_100(share: float) -> int:
+    return max(1, round(100 * share))
 
 
 def _capital(finding: Finding) -> Finding:
@@ -107,4 +150,38 @@ def _without(*, without: int, samples: int) -> str:
 
 WITHOUT_PARTNER = Kind(
     "without partner", "warning", "samples of a baseline that the run does not have", _without
+)
+
+
+def _limited(*, limits: Sequence[str]) -> str:
+    by = " and ".join(limits)
+    return f"Its length is limited by {by}, so no run can be compared with this baseline."
+
+
+LIMITED_BASELINE = Kind(
+    "limited baseline",
+    "warning",
+    "something else than sight limits a baseline, so nothing can be compared with it",
+    _limited,
+)
+
+
+def _at_floor() -> str:
+    return "Nearly all answers are wrong or guesses, so no run can be found worse, and none passes."
+
+
+BASELINE_AT_FLOOR = Kind(
+    "baseline at the floor", "warning", "no run can be worse than this baseline", _at_floor
+)
+
+
+def _unlucky(*, of_100: int, alarms: float) -> str:
+    return (
+        f"Where replies vary, up to {of_100} of 100 such baselines of a task call more than "
+        f"{100 * alarms:g} % of the runs of an unchanged model worse."
+    )
+
+
+UNLUCKY = Kind(
+    "unlucky baseline", "note", "how often a baseline calls an unchanged model worse", _unlucky
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eyechart.harness.analysis.findings import (
+    at_lengths,
     confidence,
     finding,
     gate,
     level,
+    moved,
     not_known,
     pair,
     patterns,
@@ -23,6 +25,7 @@ from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TO
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
     right_to.RIGHT_TO,
+    moved.MOVED,
     confidence.CONFIDENCE,
     confidence.SURE_AND_BLIND,
     served.DRAWS,
@@ -45,6 +48,7 @@ OF_A_RUN: tuple[finding.Kind, ...] = (
     served.RECORDED,
     served.REFUSED_SETTINGS,
     served.STEPS,
+    moved.NOT_MOVED,
     level.LEVEL,
     SHARED_TOKENS,
     OTHER_TOKENS,
@@ -54,6 +58,7 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     pair.VERDICT,
     KNOWN,
     ranks.RANKS,
+    at_lengths.SUITED,
     pair.FEW_PAIRS,
     pair.LINES_APART,
     pair.ADAPTIVE,
@@ -63,7 +68,11 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     ranks.NOT_BY_LENGTH,
     ranks.LENGTHS_ALONE,
     ranks.APART,
+    at_lengths.LONGER_REPLIES,
     gate.SINCE,
     gate.WITHOUT_PARTNER,
+    gate.LIMITED_BASELINE,
+    gate.BASELINE_AT_FLOOR,
+    gate.UNLUCKY,
 )
 KINDS: Mapping[str, finding.Kind] = {one.name: one for one in (*OF_A_RUN, *OF_A_COMPARISON)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from eyechart.harness.analysis.comparison.family import Ranked, Ranking
+from eyechart.harness.analysis.findings.at_lengths import longer_replies, suited
 from eyechart.harness.analysis.findings.finding import (
     MOST_NAMES,
     Finding,
@@ -14,9 +15,11 @@ from eyechart.harness.analysis.findings.finding import (
     of_several,
 )
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.findings.right_to import RIGHT_TO, correction, length_text
+from eyechart.harness.analysis.findings.right_to import correction, length_text
+from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
+from eyechart.harness.analysis.ranking.cost_at import costs_at
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.doing import FORMS, Doing, doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
@@ -31,13 +34,11 @@ def beside(
     conditions: Collection[Condition] | None = None,
 ) -> list[Finding]:
     """What stands beside a comparison of named runs: all that each of them shows, without how far
-    it is right, which the comparison says.
+    it is right and what moved that, which the comparison says.
     """
-    return [
-        one
-        for one in of_several((name, findings(run, conditions, name=name)) for name, run in runs)
-        if one.kind != RIGHT_TO.name
-    ]
+    return of_several(
+        (name, findings(run, conditions, name=name, is_beside=True)) for name, run in runs
+    )
 
 
 def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
@@ -56,9 +57,9 @@ def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     return in_order([*found, *beside(runs, ranking.conditions)])
 
 
-def of_standing(standing: Standing) -> list[Finding]:
-    """All that the models of a task show; of a single model all but how far it is right, which its
-    line of the table says.
+def of_standing(standing: Standing, at: Sequence[int] = ()) -> list[Finding]:
+    """All that the models of a task show, also at each length of `at`; of a single model all but
+    how far it is right, which its line of the table says.
     """
     found = []
     if len(standing.ranking.runs) > 1:
@@ -66,6 +67,24 @@ def of_standing(standing: Standing) -> list[Finding]:
         found.append(
             _ranks(standing.ranking, further, tests=standing.tests, unpaired=standing.unpaired)
         )
+        found += [
+            suited(
+                [
+                    (one.name, at_length(one.estimate, length) if one.estimate else None)
+                    for one in standing.places
+                ],
+                length,
+                standing.places[0].run.settings.threshold,
+                standing.ranking.unit,
+            )
+            for length in at
+        ]
+    costs = {
+        one.name: costs_at(judged, at)
+        for one in standing.places
+        if (judged := one.run.conditions.get(one.condition))
+    }
+    found += longer_replies(costs, "rows")
     if not standing.complete:
         found.append(LENGTHS_ALONE(models=len(standing.places)))
     if standing.apart:

@@ -182,9 +182,11 @@ def _which(some: int, conditions: int) -> str:
 
 
 def length_text(estimate: EffectiveLength, unit: str) -> str:
-    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval < 5 to 65)`."""
+    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval < 5 to 65)`. That
+    rows are few stands beside the length in every table.
+    """
     interval = estimate.span and f"95 % interval {estimate.span}"
-    inside = ", ".join(filter(None, (interval, estimate.note)))
+    inside = ", ".join(filter(None, (interval, estimate.threshold_note)))
     text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
     return text + (f" ({inside})" if inside else "")
 

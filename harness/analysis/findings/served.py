@@ -81,14 +81,16 @@ def is_in_doubt(estimate: EffectiveLength, allowed: EffectiveLength) -> bool:
     return would.sign == "<" or would.length < begins.length / _MUCH_LOWER
 
 
-def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
-    """Exact lengths that are all multiples of one number."""
+def steps(run: JudgedRun, judged: Mapping[str, JudgedCondition]) -> Iterator[Finding]:
+    """Exact lengths that are all multiples of one number; of a task with bands with the remedy."""
+    can_have_bands = run.spec.usual_spread != "none" and run.manifest.recorded is None
+    remedy = f"leave out {turned_on('exact')}: bands have all lengths" if can_have_bands else ""
     for label, one in judged.items():
         lines = [cell.line for cell in one.planned]
         if len(lines) < _FEWEST_STEPS or not all(line.is_exact for line in lines):
             continue
         if (step := math.gcd(*(line.length for line in lines))) >= _LEAST_STEP:
-            yield STEPS(condition=label, step=step, unit=unit)
+            yield STEPS(remedy, condition=label, step=step, unit=run.spec.unit)
             return
 
 
@@ -228,8 +230,7 @@ def _steps(*, condition: str, step: int, unit: str) -> str:
     of = f" with {condition}" if condition else ""
     return (
         f"All lengths{of} are multiples of {step} {unit}: where the accuracy rises and falls with "
-        "such a period, as with groups of tokens, other lengths may be answered worse. Bands "
-        "have all lengths."
+        "such a period, as with groups of tokens, other lengths may be answered worse."
     )
 
 

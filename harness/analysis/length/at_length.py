@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from eyechart.harness.analysis.length.effective_length import FEW_REPLIES, EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
-from eyechart.harness.spec.unit import counted
 
 AT_COLUMNS = ("at", "accuracy", "ci_low", "ci_high", "p_reaches_threshold", "bound", "limited_by")
 _SURE = 0.99
@@ -17,8 +16,6 @@ LIKELY = 0.95
 """From this probability on a model is said to reach the threshold, or to miss it."""
 _HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
 """Whether a model reaches the threshold at a length."""
-_MOST_NAMED = 8
-"""Models that a sentence names."""
 _DIGITS = 6
 """Decimals of a probability: those behind them depend on the processor."""
 
@@ -177,35 +174,3 @@ def is_described(estimate: EffectiveLength, length: float) -> bool:
     if estimate.one_threshold or certified is None:
         return estimate.one_threshold
     return certified.sign != "<" and length <= certified.length
-
-
-def suited(
-    named: Sequence[tuple[str, AtLength | None]], length: int, threshold: str, unit: str
-) -> str:
-    """For how many models an accuracy of `threshold` at a length is likely, open or unlikely, and
-    which they are, where they are few. `named` is in the order of a standing; a model without a
-    scored sample has `None`.
-    """
-    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in (*VERDICTS, "")}
-    for name, found in named:
-        by_verdict["" if found is None else found.verdict].append(name)
-    likely, unsure, unlikely, unknown = by_verdict.values()
-    rows = counted(f"{length:,}", unit, is_one=length == 1)
-    count = f"{len(likely) or 'none'} of {len(named)} model{'s' * (len(named) > 1)}"
-    text = (
-        f"With {rows}, {count} surely {'pass' if len(likely) > 1 else 'passes'} (right on at least "
-        f"{threshold} of rows, with a probability of {LIKELY} or more){_names(likely)}"
-    )
-    rest = []
-    if unsure:
-        rest.append(f"for {len(unsure)} it is open{_names(unsure)}")
-    if unlikely:
-        rest.append(f"{len(unlikely)} surely {'does' if len(unlikely) == 1 else 'do'} not pass")
-    if unknown:
-        rest.append(f"for {len(unknown)} it is not known")
-    more = "; ".join(rest)
-    return f"{text}.{f' {more[0].upper()}{more[1:]}.' if more else ''}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return f": {', '.join(names)}" if 0 < len(names) <= _MOST_NAMED else ""

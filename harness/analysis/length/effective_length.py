@@ -118,13 +118,18 @@ class EffectiveLength:
         return "" if text == self.length_text else text
 
     @property
-    def note(self) -> str:
-        """Beside the length: what limits it, no single threshold, few rows; mostly empty."""
-        threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
+    def threshold_note(self) -> str:
+        """That there is no single threshold, and where the accuracy dips; mostly empty."""
+        text = "" if self.one_threshold else NO_SINGLE_THRESHOLD
         if self.dips:
             spans = [str(low) if low == high else f"{low} to {high}" for low, high in self.dips]
-            threshold += f": accuracy is below it at {' and '.join(spans)}"
-        return ", ".join(filter(None, (limited_by(self.limit.by), threshold, self.few)))
+            text += f": accuracy is below it at {' and '.join(spans)}"
+        return text
+
+    @property
+    def note(self) -> str:
+        """Beside the length: what limits it, no single threshold, few rows; mostly empty."""
+        return ", ".join(filter(None, (limited_by(self.limit.by), self.threshold_note, self.few)))
 
     def __str__(self) -> str:
         """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500`."""

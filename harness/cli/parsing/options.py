@@ -302,7 +302,7 @@ AllFindingsOption = Annotated[
     bool,
     typer.Option(
         "--all-findings",
-        help="Print all findings, and not only warnings and the first three.",
+        help="Print all findings below a table, and not only the first three.",
     ),
 ]
 JsonOption = Annotated[

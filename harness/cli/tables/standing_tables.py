@@ -1,12 +1,9 @@
-"""The models of each task by effective length, as tables and charts on the terminal."""
+"""The models of each task by effective length, as tables on the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.findings.finding import of_several
-from eyechart.harness.analysis.findings.ranks import of_standing
-from eyechart.harness.analysis.tables.paper_text import length_cell, length_head, noted
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.tables.layout import Column, show_blocks, show_title
 from eyechart.harness.cli.terminal import echo, tell
@@ -29,49 +26,7 @@ def print_standings(
             for one in found.columns
         ]
         show_blocks(columns[: found.keys], columns[found.keys :])
-        for sentence in (*found.notes, *found.suited):
-            tell(sentence)
-        if found.is_of_tasks:
-            tell_of_alone(found.sections, all_findings=all_findings)
-        else:
-            tell_findings(of_standing(section.standing), is_all=all_findings)
+        for note in found.notes:
+            tell(note)
+        tell_findings(found.findings, is_all=all_findings)
         echo("")
-
-
-def tell_of_alone(alone: Sequence[Section], *, all_findings: bool = False) -> None:
-    """Prints the findings of tasks that have one model each."""
-    found = of_several((section.name, of_standing(section.standing)) for section in alone)
-    tell_findings(found, is_all=all_findings)
-
-
-def print_chart(of_tasks: Sequence[Section]) -> None:
-    """Prints the effective length of each model under each condition, with its interval: a column
-    for each model, in blocks where they do not fit beside each other.
-    """
-    models = list(dict.fromkeys(details.name for section in of_tasks for details in section.runs))
-    rows = [
-        (section, condition)
-        for section in of_tasks
-        for condition in dict.fromkeys(series.condition for series in section.series)
-    ]
-    keys = [
-        Column(["task"], [section.name for section, _ in rows], "left"),
-        Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
-    ]
-    columns = [
-        Column(
-            [model],
-            [length_cell(section.estimates.get((model, of.label))) for section, of in rows],
-            "left",
-        )
-        for model in models
-    ]
-    show_title([f"{length_head(of_tasks[0].judging.threshold)}, with 95 % intervals"])
-    show_blocks(keys, columns)
-    for note in noted(
-        (", ".join((section.name, *of)), one.note)
-        for section in of_tasks
-        for of, one in section.estimates.items()
-    ):
-        tell(note)
-    echo("")

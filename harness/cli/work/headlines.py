@@ -16,6 +16,7 @@ from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.right_to import RIGHT_TO
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables.paper_text import length_cell, length_head, noted
+from eyechart.harness.cli.findings import ALL
 from eyechart.harness.cli.tables.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.cli.work.next_command import named
@@ -88,8 +89,9 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
     ):
         tell(note)
     found = [(f"{row.cells['task']} {row.cells['model']}", row.findings) for row in headlines]
-    for line in below_a_table(of_several(found))[0]:
+    lines, more = below_a_table(of_several(found))
+    for line in filter(None, (*lines, more)):
         tell(line)
     folders = shlex.join(map(str, named([one.folder for one in headlines])))
-    tell(f"Accuracies and all findings: bench score {folders}")
+    tell(f"Accuracies and all findings: bench score {ALL} {folders}")
     echo("")

@@ -296,7 +296,7 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
                 "condition": standing.condition.label,
                 "unit": standing.ranking.unit,
                 "tests": standing.tests,
-                "findings": [*map(finding_columns, of_standing(standing))],
+                "findings": [*map(finding_columns, of_standing(standing, at))],
                 "models": [_ranked(place, standing, at) for place in standing.places],
             }
             for section in ranked

@@ -10,14 +10,9 @@ from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import VARIANT, ReadBy
-from eyechart.providers.catalog.model_facts import EFFORTS
 from eyechart.providers.naming import named
 from eyechart.providers.registry.model_name import owner_of
 
-THINKING = "thinking="
-"""What stands before the kind of thinking in a variant."""
-READ: Mapping[ReadBy, str] = {"likelihood": "likelihood"}
-"""The way of reading -> what stands for it at the end of a variant."""
 _VERSION = re.compile(r"[0-9]+|default|latest")
 """What follows an @ in names of models at vendors."""
 _NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][\w.+=-]*(/[A-Za-z0-9][\w.+=-]*)*", re.ASCII)
@@ -52,30 +47,21 @@ def variant_of(
     """The variant of a model that is served as `label` says, asked for this reasoning effort or
     thinking, and read in this way; "" where nothing but a reply is wanted.
     """
-    thought = thinking and f"{THINKING}{thinking}"
-    return "+".join(filter(None, (label, effort, thought, READ.get(read))))
+    thought = thinking and f"thinking={thinking}"
+    return "+".join(filter(None, (label, effort, thought, "" if read == "reply" else read)))
 
 
 def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
     """Raises `UsageError` for the name of a model with its variant, as tables have it; a server of
     the user's may have models with such names.
     """
-    name, at, whole = model.rpartition(VARIANT)
-    if not name or not whole or base_urls or _VERSION.fullmatch(whole):
+    name, at, variant = model.rpartition(VARIANT)
+    if not name or not variant or base_urls or _VERSION.fullmatch(variant):
         return
-    kept, _, last = whole.rpartition("+")
-    is_read = last in READ.values()
-    variant = kept if is_read else whole
-    label, _, last = variant.rpartition("+")
-    given = [named("model", name)]
-    if not last.startswith(THINKING) and last not in EFFORTS:
-        label, last = variant, ""
-    given += [named("name", f"@{label}")] * bool(label)
-    given += [named("thinking", last.removeprefix(THINKING))] * bool(last)
-    given += [named("reading", "likelihood")] * is_read
     raise UsageError(
-        f"{named('model')} {model!r} has the variant {at}{whole} in its name; write "
-        f"{' '.join(given)}"
+        f"{named('model')} {model!r} has the variant {at}{variant} in its name; write "
+        f"{named('model', name)}, and the variant with {named('name')}, {named('thinking')} or "
+        f"{named('reading')}"
     )
 
 

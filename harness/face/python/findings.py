@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.finding import Finding, below_a_table
 from eyechart.providers.naming import in_python
 
 
@@ -19,5 +19,7 @@ def in_words_of_python(found: Sequence[Finding]) -> list[Finding]:
 
 
 def paragraphs(found: Sequence[Finding]) -> str:
-    """Findings as HTML."""
-    return "".join(f"<p>{html.escape(str(one))}</p>" for one in found)
+    """The findings beside a table as HTML, and where the others are."""
+    lines, more = below_a_table(found)
+    lines += [f"{more}: .findings"] * bool(more)
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.comparison.signed_text import points_text, printed
 from eyechart.harness.analysis.samples.details import FIRST_ROUNDED
 from eyechart.harness.report.charts import charts
-from eyechart.harness.report.charts.effects import Effect
 from eyechart.harness.report.charts.looks import Look
 from eyechart.harness.report.charts.panels import (
     Figure,
@@ -71,7 +71,7 @@ def answer_figures(section: Section) -> list[Figure]:
     look = look_of(section)
     pairs, common, errors = [], [], []
     for run_details in section.runs:
-        run_series = section.series_of(run_details)
+        run_series = section.series_of(run_details.run)
         answered = _answered(run_details.samples)
         if answered.empty:
             continue
@@ -191,7 +191,7 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
         look = Look(tuple(section.axes[axis]), (), axis)
         panels: dict[tuple[str, str], Rows] = {}
         for effect in axis_effects:
-            rows = panels.setdefault((effect.run_details.name, effect.where), [])
+            rows = panels.setdefault((effect.name, effect.where), [])
             rows += _effect_rows(section, effect, look)
         if not panels:
             continue
@@ -211,7 +211,7 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
 
 def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
     values = {**effect.others, effect.axis: effect.value}
-    series = section.series_of(effect.run_details, **values)[0]
+    series = section.series_of(effect.run, **values)[0]
     rows = []
     for row, p in effect.compared.lines:
         low, high = row.difference_ci

@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.samples.details import RunDetails
 from eyechart.harness.analysis.tables.cells import INVISIBLE
@@ -25,7 +26,6 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.charts import looks
-from eyechart.harness.report.charts.effects import Effect
 from eyechart.harness.report.charts.files import write_charts
 from eyechart.harness.report.charts.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.page import page_tables as listed

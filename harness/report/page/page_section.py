@@ -10,14 +10,16 @@ from itertools import chain
 
 import numpy as np
 
+from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.comparison.signed_text import printed
 from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.moved import MOVED, NOT_MOVED, moved
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_sides
 from eyechart.harness.analysis.findings.ranks import RANKS, of_standing
 from eyechart.harness.report.charts import figures
 from eyechart.harness.report.charts.accuracy import accuracy_figures
-from eyechart.harness.report.charts.effects import Effect, effects, gaps, moved_text
+from eyechart.harness.report.charts.effects import effects_of, gaps
 from eyechart.harness.report.charts.heat_map import heat_map_figure
 from eyechart.harness.report.charts.panels import DrawMore, Figure, Panel
 from eyechart.harness.report.page import page_tables as listed
@@ -54,11 +56,12 @@ class PageSection:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """All that the models show; of a single one what ends its run."""
+        """All that the models show, without what `moved` has; of a single one what ends its run."""
         if len(self.section.runs) > 1:
             return of_standing(self.section.standing)
         (details,) = self.section.runs
-        return findings(details.run, name=details.name)
+        found = findings(details.run, name=details.name)
+        return [one for one in found if one.kind not in (MOVED.name, NOT_MOVED.name)]
 
     @property
     def summary(self) -> str:
@@ -128,7 +131,7 @@ def page_section_of(
     section: Section, published: list[Reported], draw_more: Sequence[DrawMore] = ()
 ) -> PageSection:
     """Everything that a page shows of a section, with what satellites draw of it."""
-    section_effects = effects(section)
+    section_effects = effects_of(section)
     ranks = section.standing
     section_gaps = gaps(section, ranks)
     model_effects = [effect for gap in section_gaps for effect in gap.effects]
@@ -147,10 +150,9 @@ def page_section_of(
             *published_figures(section, published),
         ],
         {
-            run_details.name: sentences
-            for run_details in section.runs
-            if section.varied  # otherwise the summary has all
-            if (sentences := moved_text(run_details, section_effects))
+            details.name: " ".join(map(_said, found))
+            for details in section.runs
+            if (found := [*moved(details.run, details.name)])
         },
         [printed(str(one)) for one in of_sides(section_gaps[0].comparison)]
         if len(section.runs) == 2 and section_gaps  # noqa: PLR2004

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from eyechart.harness.analysis.comparison.comparison_cells import found_text
+from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.comparison.paired_curves import LineDifference, PairedArea
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.length.in_tokens import length_in_tokens
@@ -18,7 +19,6 @@ from eyechart.harness.analysis.length.overall import overall
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables import tables
-from eyechart.harness.report.charts.effects import Effect
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.published.reported import Reported
 from eyechart.harness.spec.columns import CONFIDENCE, D_PRIME, ORDER, SIGNS
@@ -217,7 +217,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
     rows: list[dict[str, Value]] = []
     for effect in all_effects:
         comparison: dict[str, Value] = {
-            "model": effect.run_details.name,
+            "model": effect.name,
             "axis": effect.axis,
             "from": effect.baseline,
             "to": effect.value,

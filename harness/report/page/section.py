@@ -176,12 +176,12 @@ class Section:
         order = [place.name for place in self.standing.places]
         return sorted(self.series, key=lambda series: order.index(series.run_details.name))
 
-    def series_of(self, run_details: RunDetails, **wanted: str) -> list[Series]:
+    def series_of(self, run: JudgedRun, **wanted: str) -> list[Series]:
         """The series of a run under the wanted values; axes that the task lacks are ignored."""
         return [
             series
             for series in self.series
-            if series.run_details is run_details
+            if series.run_details.run is run
             and all(series.condition.get(axis, value) == value for axis, value in wanted.items())
         ]
 

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.comparison.comparison_cells import (
     points_cell,
 )
 from eyechart.harness.analysis.comparison.comparison_text import p_text
-from eyechart.harness.analysis.findings.finding import Finding, below_a_table
+from eyechart.harness.analysis.findings.finding import Finding, below_a_table, lines_of
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_standing
@@ -126,8 +126,12 @@ class PaperTable:
 
 
 def notes_of(found: Sequence[Finding]) -> tuple[str, ...]:
-    """The findings below a table: those that stand below one of the terminal."""
-    return tuple(spelled(line, as_option) for line in below_a_table(found)[0])
+    """The findings below a table: those below one of the terminal, and, since a reader of a paper
+    cannot ask for more, all warnings.
+    """
+    shown = below_a_table(found)[0]
+    lines = [line for line, one in lines_of(found) if line in shown or one.level == "warning"]
+    return tuple(spelled(line, as_option) for line in dict.fromkeys(lines))
 
 
 def latex_text(text: str) -> str:
@@ -228,13 +232,12 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
     accuracy at each length `at`; tasks with a single model are in one table.
     """
     for table in rank_tables(found, at):
-        section, told = table.sections[0], table.notes
+        section = table.sections[0]
         of = {one.unit for one in table.sections}
         caption = f"{_CAPTION} {threshold_text(table.judging.threshold)}"
         if not table.is_of_tasks:
             caption += f" on {section.name}"
             caption += f" with {section.of_standing}" if section.of_standing else ""
-            told = [*told, *notes_of(of_standing(section.standing))]
         caption += f", in {of.pop()}" if len(of) == 1 else ""
         heads = tuple(column.head for column in table.columns)
         beside = [Head(one.head, one.meaning) for one in table.columns if one.name in BESIDE]
@@ -243,7 +246,11 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
             heads,
             tuple(table.rows),
             table.keys,
-            notes=(*note_on_heads(table.judging.threshold, beside), *told),
+            notes=(
+                *note_on_heads(table.judging.threshold, beside),
+                *table.notes,
+                *notes_of(table.findings),
+            ),
         )
 
 

@@ -49,7 +49,7 @@ def errors_figure(section: Section, file: Reported) -> Figure:
             points = _published_errors(of_strategy)
             rows = [
                 row
-                for series in section.series_of(run_details, strategy=strategy)
+                for series in section.series_of(run_details.run, strategy=strategy)
                 for row in _mean_errors(section, series, over_length=over_length)
             ]
             if points and rows:
@@ -190,7 +190,7 @@ def _accuracies(
                     "y": float(cell["accuracy"]),
                     "n": int(cell["n"]),
                 }
-                for series in section.series_of(run_details, **values)
+                for series in section.series_of(run_details.run, **values)
                 for _, cell in series.cells.iterrows()
                 if cell["n"]
             ]

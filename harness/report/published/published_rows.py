@@ -47,7 +47,7 @@ def ones_314_figure(section: Section, file: Reported) -> Figure:
                 ],
                 "measured": [
                     row
-                    for series in section.series_of(run_details, separator=separator)
+                    for series in section.series_of(run_details.run, separator=separator)
                     for row in _given(section, series)
                 ],
                 "truth": [{"x": 314.0}],
@@ -143,7 +143,7 @@ def _seen_in(section: Section, run_details: RunDetails, written: tuple[str, str]
     """The effective lengths of a run with this item and this text between two items."""
     return [
         row
-        for series in section.series_of(run_details)
+        for series in section.series_of(run_details.run)
         if _written(section, series.condition) == written
         for row in _seen(section, series)
     ]

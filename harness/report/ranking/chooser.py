@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from eyechart.harness.analysis.findings.at_lengths import longer_replies
 from eyechart.harness.analysis.length.at_length import (
     LIKELY,
     MOST_PIECES,
@@ -28,7 +29,6 @@ from eyechart.harness.report.ranking.rank_table import (
     RankLine,
     RankTable,
     Reached,
-    longer_replies,
 )
 from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import as_shown
@@ -296,7 +296,7 @@ def _model(line: RankLine, rows: str) -> dict[str, Any]:
         "known": line.known,
         "open": line.open_weights,
         "length": line.length_text,
-        "dear": longer_replies(line, rows),
+        "dear": "".join(map(str, longer_replies({line.name: line.costs}, rows))),
     }
     shown = {name: visible(text) for name, text in texts.items()}
     reached = {name: _reached(one) for name, one in (("near", line.near), ("apart", line.apart))}

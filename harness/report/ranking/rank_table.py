@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
-from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
+from eyechart.harness.analysis.findings.at_lengths import longer_replies, suited
+from eyechart.harness.analysis.findings.finding import Finding, of_several
+from eyechart.harness.analysis.findings.ranks import of_standing
+from eyechart.harness.analysis.length.at_length import AtLength, at_length
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.words import answers_of, words_of
@@ -79,12 +81,6 @@ class RankLine:
         """`Mistral, 24 B`: what is known of the model."""
         size = f"{self.parameters} B" if self.parameters else ""
         return ", ".join(filter(None, (self.vendor, size)))
-
-    @property
-    def has_dear_short_rows(self) -> bool:
-        """Whether a reply to a shorter row costs more, as it is longer: the prompt is shorter."""
-        known = [one.dollars for _, one in sorted(self.costs.items()) if one.sign == "="]
-        return any(longer < shorter for shorter, longer in pairwise(known))
 
     @property
     def length_text(self) -> str:
@@ -248,30 +244,38 @@ class RankTable:
 
     @property
     def notes(self) -> list[str]:
-        """What the signs behind lengths mean, and why a shorter row may cost more."""
-        dear = (longer_replies(line, "rows") for line in self.lines)
-        return [
-            *noted((line.task or line.model, line.note) for line in self.lines),
-            *filter(None, dear),
-        ]
+        """What the signs behind lengths mean."""
+        return noted((line.task or line.model, line.note) for line in self.lines)
+
+    @property
+    def dear(self) -> list[Finding]:
+        """The models whose reply to a shorter row may cost more."""
+        return [*longer_replies({line.model: line.costs for line in self.lines}, "rows")]
 
     @property
     def is_of_tasks(self) -> bool:
         return any(line.task for line in self.lines)
 
     @property
-    def suited(self) -> list[str]:
-        """For each length of `at`, which models can be given a row of it; see `suited`."""
-        share = threshold_text(self.judging.threshold)
+    def suited(self) -> list[Finding]:
+        """For each length of `at`, which models can be given a row of it."""
         return [
             suited(
                 [(line.model, line.right_at.get(length)) for line in self.lines],
                 length,
-                share,
+                self.judging.threshold,
                 self.unit,
             )
             for length in ([] if self.is_of_tasks else self.at)
         ]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All that its runs show; without runs nothing."""
+        found = [
+            (section.name, of_standing(section.standing, self.at)) for section in self.sections
+        ]
+        return of_several(found) if self.is_of_tasks else [one for _, of in found for one in of]
 
     @property
     def scale(self) -> Scale:
@@ -283,14 +287,6 @@ class RankTable:
             for bound in (line.length.length, *line.length.span)
             if bound is not None
         )
-
-
-def longer_replies(line: RankLine, rows: str) -> str:
-    """Why a shorter row costs more, where it does; empty elsewhere. `rows` is what rows are called
-    here.
-    """
-    said = f"{line.name} writes longer replies to shorter {rows}, so these can cost more."
-    return said if line.has_dear_short_rows else ""
 
 
 def first_of(at: Sequence[int]) -> int:

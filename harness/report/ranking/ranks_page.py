@@ -184,5 +184,5 @@ def ranks_markdown(
             ),
             "",
         ]
-        parts += [f"{markdown_text(note)}\n" for note in table.notes]
+        parts += [f"{markdown_text(note)}\n" for note in (*table.notes, *map(str, table.dear))]
     return "\n".join(parts)

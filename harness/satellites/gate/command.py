@@ -7,16 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.gate import (
-    BASELINE,
-    MANY_ALARMS,
-    exit_code,
-    gated,
-    luck,
-    unlucky,
-)
-from eyechart.harness.analysis.findings.gate import of_gate
-from eyechart.harness.analysis.length.margin import is_at_floor
+from eyechart.harness.analysis.comparison.gate import BASELINE, exit_code, gated
+from eyechart.harness.analysis.findings.finding import of_several
+from eyechart.harness.analysis.findings.gate import of_baseline, of_gate
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
@@ -38,8 +31,6 @@ from eyechart.providers.secrets import redact
 
 _ENDS = {COMPLETE: "passed", WORSE: "failed", UNDECIDED: "not decided"}
 """Exit code -> what became of the gate."""
-_ENOUGH = 4
-"""Replies to each row of a baseline that make an unlucky one rare."""
 
 
 def gate(
@@ -50,6 +41,7 @@ def gate(
     files: outputs.Files,
     asking: Limits | None,
     is_dry: bool,
+    all_findings: bool,
     as_json: bool,
 ) -> int:
     """Compares the run of each task with the baseline, after it was asked more if `asking` says
@@ -83,7 +75,7 @@ def gate(
     if as_json:
         print_document(outputs.document(found, code))
     else:
-        _show(found, code)
+        _show(found, code, all_findings=all_findings)
     known = {run.manifest.task for run in before}
     for run in runs:
         if run.manifest.task not in known:
@@ -91,13 +83,13 @@ def gate(
     return code
 
 
-def _show(found: Sequence[outputs.Found], code: int) -> None:
+def _show(found: Sequence[outputs.Found], code: int, *, all_findings: bool) -> None:
     """Each comparison, and last a line such as `gate failed (exit code 3): worse on lab/ones`."""
     tasks: dict[str, list[str]] = {}
     for one, findings in found:
         echo(f"{one.comparison.task}  {one.comparison.second}  {one.verdict}")
         print_comparison(one.comparison)
-        tell_findings(findings, is_all=True)
+        tell_findings(findings, is_all=all_findings)
         echo("")
         tasks.setdefault(one.verdict, []).append(one.comparison.task)
     verdicts = "; ".join(f"{verdict} on {', '.join(of)}" for verdict, of in tasks.items())
@@ -167,8 +159,15 @@ def _check_file(baseline: Path, option: str = "") -> None:
         )
 
 
-def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, asks: bool) -> int:
-    """Saves a baseline of these runs, and warns of one with which none can be compared.
+def save(
+    baseline: Path,
+    folders: Sequence[Path],
+    judging: JudgeSettings,
+    *,
+    asks: bool,
+    all_findings: bool,
+) -> int:
+    """Saves a baseline of these runs, and prints what they are worth as one.
 
     Raises:
         UsageError: before anything is written, for a threshold that guesses reach, and for a file
@@ -187,48 +186,11 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
     runs = [read_run(folder, warn, judging) for folder in folders]
     check_output("BASELINE", baseline)
     make_folder_of(baseline)
-    limits = [
-        {
-            estimate.limit.said
-            for one in run.conditions.values()
-            if (estimate := one.effective_length()) and not estimate.limit.is_ranked
-        }
-        for run in runs
-    ]
+    found = of_several((str(run.folder), [*of_baseline(run, judging)]) for run in runs)
     save_baseline(baseline, runs)
     if any(run.manifest.settings.system for run in runs):
         warn(f"{baseline} has the text of the system prompt; keep it where others may read that")
-    for run, by in zip(runs, limits, strict=True):
-        if run.missing:
-            warn(f"{run.folder}: {run.missing:,} samples have no reply, and are not compared")
-        if by:
-            why = " and ".join(sorted(by))
-            warn(f"{run.folder} is limited by {why}, so no run can be compared with it")
-        curves = [one.curve for one in run.conditions.values() if one.curve is not None]
-        if curves and is_at_floor(curves, judging.margin):
-            warn(
-                f"{run.folder}: nearly all answers are wrong or guesses, so no run can be found "
-                "worse, and none passes; leave this run out, ask shorter rows or an easier task, "
-                "or give a smaller --margin"
-            )
     kilobytes = max(1, round(baseline.stat().st_size / 1000))
     echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")
-    if said := _luck(runs):
-        echo(said)
+    tell_findings(found, is_all=all_findings)
     return COMPLETE
-
-
-def _luck(runs: Sequence[JudgedRun]) -> str:
-    """How likely the baseline of a task is an unlucky one, and what makes that rarer; empty where
-    no replies vary.
-    """
-    known = [likely for run in runs if (likely := luck(run)) is not None]
-    if not known:
-        return ""
-    of_many, of_enough = (max(1, round(100 * p)) for p in (max(known), unlucky(_ENOUGH)))
-    enough = f"; with {named('draws', str(_ENOUGH))} in the run that is saved, up to {of_enough}"
-    return (
-        f"where replies vary, up to {of_many} of 100 such baselines of a task call more than "
-        f"{100 * MANY_ALARMS:g} % of the runs of an unchanged model worse"
-        f"{enough if of_enough < of_many else ''}"
-    )

@@ -12,6 +12,7 @@ import typer
 
 from eyechart.harness.cli.parsing.options import (
     ASKING,
+    AllFindingsOption,
     DryAskOption,
     JsonOption,
     MostAskedOption,
@@ -62,6 +63,7 @@ def gate(
     ] = False,
     max_requests: MostAskedOption = None,
     dry_run: DryAskOption = False,
+    all_findings: AllFindingsOption = False,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
@@ -87,10 +89,17 @@ def gate(
     asking = limits_of(given, ask=ask, requests=max_requests, dry_run=dry_run)
     judging = judging_of(given)
     if save:
-        raise typer.Exit(command.save(baseline, runs, judging, asks=ask))
+        raise typer.Exit(command.save(baseline, runs, judging, asks=ask, all_findings=all_findings))
     files = Files(junit, summary)
     raise typer.Exit(
         command.gate(
-            baseline, runs, judging, files=files, asking=asking, is_dry=dry_run, as_json=as_json
+            baseline,
+            runs,
+            judging,
+            files=files,
+            asking=asking,
+            is_dry=dry_run,
+            all_findings=all_findings,
+            as_json=as_json,
         )
     )
