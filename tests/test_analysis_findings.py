@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import eyechart.harness.analysis
@@ -49,6 +50,14 @@ def test_three_lines_stand_below_a_table() -> None:
     lines, more = below_a_table(in_order([missing(1), *map(note, range(1, 4))]))
     assert (len(lines), more) == (MOST_SHOWN, "1 more finding")
     assert below_a_table(found[:MOST_SHOWN]) == ([*map(str, found[:MOST_SHOWN])], "")
+
+
+def test_results_leave_room_for_a_warning() -> None:
+    """However many there are, a reader sees that a number may be wrong."""
+    results = [replace(note(number), level="result") for number in range(1, 5)]
+    lines, more = below_a_table(in_order([missing(1), *results]))
+    assert lines == [*map(str, results[: MOST_SHOWN - 1]), str(missing(1))]
+    assert more == "2 more findings"
 
 
 def test_a_warning_about_many_runs_is_one_line_with_their_names() -> None:

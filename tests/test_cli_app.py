@@ -92,7 +92,7 @@ class TestComplete:
         given = {"seed": 4, "temperature": 0.5, "max_tokens": 31}
         assert manifest["settings"] == given | {"api": "chat", "system": None, "effort": None}
         assert "--max-connections 2" in manifest["commands"][0]
-        assert {cell["length"] for cell in manifest["cells"]} == {2, 7}
+        assert {cell["line"]["length"] for cell in manifest["cells"]} == {2, 7}
 
     def test_all_lines_that_count_are_shown(self, lab: Lab) -> None:
         """Those of earlier commands too, since the effective length goes by them."""

@@ -279,7 +279,7 @@ def test_python_ranks_a_list(runs: Pair) -> None:
     assert list(asked.ranks["rank_last"]) == [1, 2, 3]
     assert count(runs)["near"] == 0
     assert " ".join(repr(asked).split()) in " ".join(
-        runs.lab.bench("compare", *runs.folders).out.split()
+        runs.lab.bench("compare", *runs.folders, "--all-findings").out.split()
     )
     assert "far/x" in asked._repr_html_()
 

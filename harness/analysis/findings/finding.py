@@ -104,9 +104,11 @@ def lines_of(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
 
 def below_a_table(findings: Sequence[Finding]) -> tuple[list[str], str]:
     """The lines that stand below a table, at most `MOST_SHOWN`, and what else there is, see
-    `more_text`.
+    `more_text`. The last of them is a warning where there is one, however many results there are.
     """
     lines = lines_of(findings)
+    before_last = MOST_SHOWN - 1
+    lines[before_last:] = sorted(lines[before_last:], key=lambda one: one[1].level != "warning")
     shown = list(dict.fromkeys(line for line, _ in lines))[:MOST_SHOWN]
     return shown, more_text([one for line, one in lines if line not in shown or line != str(one)])
 

@@ -37,7 +37,8 @@ def findings(
     """
     model = name or run.manifest.model
     alone = [] if is_beside else _alone(run, conditions, model)
-    return in_order([*alone, *_found(run, conditions, model)])
+    changes = [] if is_beside else moved(run, model, conditions)
+    return in_order([*alone, *_found(run, conditions, model), *changes])
 
 
 def _alone(
@@ -45,7 +46,7 @@ def _alone(
     conditions: Collection[Condition] | None,
     model: str,
 ) -> Iterator[Finding]:
-    """How far a run is right, and what moved that."""
+    """How far a run is right."""
     shown = run.shown(conditions)
     labels = _labels(shown)
     scored = {
@@ -57,7 +58,6 @@ def _alone(
     is_part = len(labels) < len(shown)
     if found := right_to(labels, scored, **about, controls_left_out=is_part):
         yield found
-    yield from moved(run, model, conditions)
 
 
 def _labels(shown: list[JudgedCondition]) -> dict[str, JudgedCondition]:

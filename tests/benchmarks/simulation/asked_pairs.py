@@ -19,7 +19,7 @@ from eyechart.harness.analysis.adaptive.next_pairs import (
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.length.curve import Curve
 from eyechart.harness.analysis.length.fit import fit
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
@@ -61,7 +61,7 @@ def compared(case: Case, run: int, factor: float) -> Result:
     for done in range(WAVES):
         if is_decided(after, MARGIN):
             break
-        first, second = (fit(with_rows(curve, counts), after.threshold) for curve in pair)
+        first, second = (fit(with_rows(curve, counts), THRESHOLD) for curve in pair)
         more = rows_more(line_weights(first, second, LINES), next_wave(left, done) // 2)
         for place, rows in more.items():
             counts[place] += rows

@@ -14,7 +14,7 @@ from eyechart.harness.analysis.adaptive.next_pairs import (
 )
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.length.curve import Curve
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.asked_pairs import EQUAL, FACTORS, with_rows
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare
@@ -44,7 +44,7 @@ def _compared(baseline: Curve, now: Curve, count: int) -> Comparison:
     """
     first, second = (with_rows(curve, [count] * len(LINES)) for curve in (baseline, now))
     shared = compare(first, second)
-    length = length_difference(baseline, second, shared.threshold)
+    length = length_difference(baseline, second, THRESHOLD)
     conditions = tuple(replace(one, length=length) for one in shared.conditions)
     return replace(shared, conditions=conditions, length=length)
 
