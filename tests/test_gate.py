@@ -111,7 +111,8 @@ def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
     old, new = (run(lab, name, right_to(0)).folder for name in ("a", "b"))
     saved = lab.bench("gate", "--save", path, old)
     assert saved.code == 0
-    assert "no run can be found worse" in " ".join(saved.out.split())
+    said = "no run can be found worse, and only a better one passes"
+    assert said in " ".join(saved.out.split())
     done = lab.bench("gate", path, new)
     assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
     for one in (done, lab.bench("compare", old, new)):
@@ -231,6 +232,7 @@ def test_other_settings_are_said(lab: Lab, before: Path) -> None:
         printed = " ".join(lab.bench(command, first, other).out.split())
         had, has = (model + way for model, way in zip(models, ways, strict=True))
         assert f"{name} was asked with {had}, and scripted/d with {has}" in printed
+        assert "Look twice.." not in printed
     assert "was asked with" not in lab.bench("compare", old, same).out
 
 

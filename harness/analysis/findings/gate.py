@@ -167,7 +167,10 @@ LIMITED_BASELINE = Kind(
 
 
 def _at_floor() -> str:
-    return "Nearly all answers are wrong or guesses, so no run can be found worse, and none passes."
+    return (
+        "Nearly all answers are wrong or guesses, so no run can be found worse, and only a better "
+        "one passes."
+    )
 
 
 BASELINE_AT_FLOOR = Kind(

@@ -149,7 +149,7 @@ def _settings(*, sides: Sequence[str], settings: Mapping[str, Sequence[object]])
         ", ".join(setting_text(name, values[at]) for name, values in settings.items())
         for at in (0, 1)
     )
-    return f"{sides[0]} was asked with {mine}, and {sides[1]} with {theirs}."
+    return f"{sides[0]} was asked with {mine}, and {sides[1]} with {theirs.rstrip('.')}."
 
 
 OTHER_SETTINGS = Kind(
