@@ -422,7 +422,9 @@ def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
 
 
 def test_with_fail_if_the_verdict_alone_gives_the_exit_code(pair: Pair) -> None:
-    """As that of a gate: the second run lacks no sample of the first, and is not worse."""
+    """A failed request gives exit code 1. With `--fail-if` it gives 0, since the second run has
+    every sample of the first and is not worse.
+    """
     pair.run("near", right_to(8), "--lengths", "2,4,8", "--samples", "2")
     pair.run("far", right_to(8), "--lengths", "2,4,8", "--samples", "3")
 

@@ -263,8 +263,8 @@ def test_a_file_sets_how_a_project_judges(lab: Lab, runs: list[str]) -> None:
 
 
 def test_every_door_judges_as_the_file_says(lab: Lab, runs: list[str]) -> None:
-    """What is asked, by options or by a study, has the numbers that it has when it is judged again,
-    and that Python gives under the same settings.
+    """A run, a study, `score`, `leaderboard` and Python give the same numbers under the settings of
+    `bench.toml`.
     """
     given: dict[str, Any] = {"threshold": 0.6, "near": 0.2}
     Path("bench.toml").write_text("".join(f"{name} = {one}\n" for name, one in given.items()))
@@ -279,7 +279,7 @@ def test_every_door_judges_as_the_file_says(lab: Lab, runs: list[str]) -> None:
     asking = ("run", "--task", "counting/ones", "--lengths", "5,9", "--samples", "4")
 
     def rows(*command: str | Path) -> list[dict[str, Any]]:
-        """The rows of the document that a command prints about the run."""
+        """The rows of results in the JSON that a command prints."""
         document = json.loads(lab.bench(*command, "--json").out)
         ranked = document.get("rows") or document.get("leaderboard", {}).get("rows")
         return list(ranked or document["runs"][0]["conditions"])

@@ -11,8 +11,8 @@ ALL = "--all-findings"
 
 
 def tell_findings(found: Sequence[Finding], *, is_all: bool, rest: str = ALL) -> None:
-    """Prints findings, those of `below_a_table` unless `is_all`, and what `rest` would print
-    besides.
+    """Prints all findings if `is_all`, else those of `below_a_table`, and then how many are left
+    out; `rest` is the command or the option that prints all.
     """
     lines, more = ([*map(str, found)], "") if is_all else below_a_table(found)
     for line in lines:

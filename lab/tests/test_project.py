@@ -56,8 +56,8 @@ def test_every_import_is_declared() -> None:
 
 
 def test_it_imports_public_modules_alone() -> None:
-    """Those that docs/plugins.md lists; and it needs every name that a room of the core has for
-    packages.
+    """The laboratory imports only modules that docs/plugins.md lists. Every public name of the
+    core's rooms is used by the laboratory or by an example.
     """
     files = [*(LAB / "src").rglob("*.py")]
     assert not_public(files) == set()

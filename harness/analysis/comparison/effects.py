@@ -28,7 +28,7 @@ class Effect:
     others: Condition
     """The values of the other axes that vary."""
     compared: ConditionComparison
-    """The comparison of the value, which is first, with the baseline, which is second."""
+    """The comparison: its first side is the value, its second side the baseline."""
 
     @property
     def before(self) -> EffectiveLength:
@@ -62,7 +62,9 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether one is right further or has the larger area, and sight limits both."""
+        """Whether a difference is shown, of effective lengths or of areas, and sight limits both
+        sides.
+        """
         if self.is_limited:
             return False
         return bool(self.further or (self.area and self.area.larger))
