@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eyechart_lab.variants.asking import read_csv
-from eyechart_lab.variants.choices import CHOICES, Nothing
+from eyechart_lab.variants.choices import CHOICES, NoPositions
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.probing import InsideRow
 from eyechart_lab.variants.reading import read_lab
@@ -64,7 +64,7 @@ def chapter() -> str:
     for field, choice in CHOICES.items():
         lines += ["", f"`{field}`:", ""]
         for kind in choice.kinds:
-            if kind is Nothing and field != "positions":  # nothing to explain
+            if kind is NoPositions and field != "positions":  # nothing to explain
                 continue
             source = kind.source
             for pattern, link in _ADDRESSES.items():

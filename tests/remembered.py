@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from eyechart.providers.tiny.runtime import Generated, Sampling, TinyModel
+from eyechart.providers.tiny.runtime import GeneratedReply, Sampling, TinyModel
 
-_REPLIES: dict[tuple[Any, ...], Generated] = {}
+_REPLIES: dict[tuple[Any, ...], GeneratedReply] = {}
 """Weights, prompt, limit and sampling -> the reply."""
 _compute = TinyModel.generate
 
@@ -28,15 +28,15 @@ def _generate(
     prompts: Sequence[Sequence[int]],
     max_new_tokens: Sequence[int],
     *,
-    on_finished: Callable[[int, Generated], None],
+    on_finished: Callable[[int, GeneratedReply], None],
     sampling: Sequence[Sampling | None],
     **how: Any,
-) -> list[Generated]:
+) -> list[GeneratedReply]:
     asked = zip(map(tuple, prompts), max_new_tokens, sampling, strict=True)
     keys = [(model.weights_sha256, *one) for one in asked]
     new = [place for place, key in enumerate(keys) if key not in _REPLIES]
 
-    def finished(index: int, reply: Generated) -> None:
+    def finished(index: int, reply: GeneratedReply) -> None:
         _REPLIES[keys[new[index]]] = reply
         on_finished(new[index], reply)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.length.curve import Curve, Floats
-from eyechart.harness.analysis.length.limits import Numbers, Scored
+from eyechart.harness.analysis.length.limits import Numbers, ScoredSamples
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.spec import Line, line_start, lines_of
@@ -64,7 +64,7 @@ def counted(
     targets: Callable[[Floats, np.random.Generator], Floats] = lambda lengths, _: lengths,
     unread: Outcome = Outcome.UNPARSED,
     own_rows: bool = False,
-) -> Scored:
+) -> ScoredSamples:
     """Answers of a model that counts `n` rows on each line; `targets` of their lengths. Replies
     without an answer have the outcome `unread`.
     """
@@ -75,7 +75,7 @@ def counted(
     read = np.where(answers == wanted, Outcome.CORRECT.place, Outcome.INCORRECT.place)
     not_read = Recount.UNREAD if unread is Outcome.UNPARSED else Recount.LEFT_OUT
     indexes, places = np.indices(lengths.shape)
-    return Scored(
+    return ScoredSamples(
         lines,
         places.ravel(),
         indexes.ravel(),
@@ -88,7 +88,7 @@ def counted(
     )
 
 
-def some_of(samples: Scored, kept: npt.NDArray[np.bool_]) -> Scored:
+def some_of(samples: ScoredSamples, kept: npt.NDArray[np.bool_]) -> ScoredSamples:
     """The samples for which `kept` is true; `kept` has shape (N,)."""
     numbers = samples.numbers
     assert numbers is not None

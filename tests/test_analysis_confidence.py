@@ -18,7 +18,7 @@ from eyechart.harness.analysis.findings.confidence import sure_and_blind
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.tables.confidence import (
-    Chosen,
+    ForcedChoices,
     brier_interval,
     calibration,
     overconfidence_interval,
@@ -71,15 +71,15 @@ def test_confidence_and_the_score_of_brier(
         assert (found.confidence, found.brier) == pytest.approx((confidence, brier))
 
 
-def chosen(confidence: list[float], right: list[bool]) -> Chosen:
+def chosen(confidence: list[float], right: list[bool]) -> ForcedChoices:
     n = len(right)
     none = np.zeros(n)
-    return Chosen(
+    return ForcedChoices(
         none.astype(int), np.array(right), np.array(confidence), none, none > 0, np.arange(n)
     )
 
 
-def error_of(samples: Chosen) -> float:
+def error_of(samples: ForcedChoices) -> float:
     found = calibration(samples)
     assert found is not None
     assert found.low <= found.error <= found.high

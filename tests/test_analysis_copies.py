@@ -15,7 +15,7 @@ from eyechart.harness.analysis.order.copies import order_of_copies
 from eyechart.harness.analysis.order.near import near_length
 from eyechart.harness.score.answer_type import PlainAnswerForm
 from eyechart.harness.score.answers import TYPES
-from eyechart.harness.score.copies import NO_COPY, Copied, copied, row_beside, row_of
+from eyechart.harness.score.copies import NO_COPY, CopyCredit, copied, row_beside, row_of
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.score.verdict import Verdict, compare_parts, edit_distance
@@ -29,7 +29,7 @@ FORM = PlainAnswerForm("text", ("Final answer:",))
 ROW = "a b c d e f g h i j"
 
 
-def judged(reply: str, row: str = ROW, draw: int = 0, form: PlainAnswerForm = FORM) -> Copied:
+def judged(reply: str, row: str = ROW, draw: int = 0, form: PlainAnswerForm = FORM) -> CopyCredit:
     words = row.split()
     verdict = compare_parts(reply, reply.split(), words, 0, len(reply))
     return copied(verdict, row, len(words), draw, form)

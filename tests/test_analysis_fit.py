@@ -12,7 +12,7 @@ from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.falling_curve import FallingCurve
 from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.analysis.length.interval import Bound
-from eyechart.harness.analysis.length.one_threshold import Together
+from eyechart.harness.analysis.length.one_threshold import RowCorrelation
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares
@@ -20,7 +20,7 @@ from tests.simulated import LINES as MORE_LINES
 from tests.simulated import logistic, simulated
 
 NONE = np.zeros(0)
-APART = Together(0.0, np.zeros((0, 0)))
+APART = RowCorrelation(0.0, np.zeros((0, 0)))
 
 
 def two_levels(below: Floats) -> FallingCurve:

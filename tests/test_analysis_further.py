@@ -14,7 +14,7 @@ import pytest
 from eyechart.harness.analysis.comparison.length_difference import (
     LEAST_P,
     Crossings,
-    Joined,
+    JoinedPosteriors,
     LengthDifference,
     Side,
     _lower_ends,
@@ -27,7 +27,7 @@ from eyechart.harness.analysis.length.bins import Bins
 from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.analysis.length.interval import Bound
-from eyechart.harness.analysis.length.one_threshold import Together
+from eyechart.harness.analysis.length.one_threshold import RowCorrelation
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.curves import length_difference
@@ -100,7 +100,7 @@ def normal_fit(middle: float, rows: np.ndarray) -> Fit:
     bins = Bins(5.0, 1280.0)
     below = np.array([spread.cdf(place) for place in range(bins.count)])
     nothing = np.zeros(bins.count)
-    apart = Together(0.0, np.diag(nothing))
+    apart = RowCorrelation(0.0, np.diag(nothing))
     return Fit(bins, 0.85, nothing, nothing, two_levels(below), rows, apart, 1.0)
 
 
@@ -284,6 +284,6 @@ def test_values_above_the_median_change_no_end(unlimited: tuple[int, int]) -> No
     """They are not sorted; also where some crossings, or all, have no limit."""
     for spread in (0.1, 1.0, 9.0):
         first, second = crossings(5, spread, *unlimited), crossings(5.3, 0.7, 30, 10)
-        pair = Joined(first, second, 0.4, 4.0)
+        pair = JoinedPosteriors(first, second, 0.4, 4.0)
         whole = [_lower_ends(one, math.inf) for one in (pair, pair.swapped)]
         assert np.array_equal(pair.ends, [whole[0], -whole[1]])

@@ -7,14 +7,14 @@ import pytest
 
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
-from eyechart.harness.analysis.length.limits import Scored, scored_length
+from eyechart.harness.analysis.length.limits import ScoredSamples, scored_length
 from eyechart.harness.analysis.order.near import judged_near, near_length
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.simulated import Observer, counted
 
 
-def lengths(samples: Scored, share: float = 0.05) -> tuple[EffectiveLength, EffectiveLength]:
+def lengths(samples: ScoredSamples, share: float = 0.05) -> tuple[EffectiveLength, EffectiveLength]:
     """The exact and the near length."""
     exact = scored_length(samples, THRESHOLD)
     found = near_length(samples, exact, THRESHOLD, share)

@@ -9,7 +9,7 @@ from eyechart.harness.analysis.length.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.one_threshold import (
     LEVEL,
-    Together,
+    RowCorrelation,
     one_threshold_p,
     pairs_of_rows,
 )
@@ -138,7 +138,7 @@ class TestTogether:
         """
         places, scored = np.array([[0, 0, 2], [0, 1, 2]]), np.array([[1.0, 1, 1], [1, 1, 0]])
         assert pairs_of_rows(places, scored, 3).tolist() == [[5, 1, 2], [1, 1, 0], [2, 0, 1]]
-        assert Together(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
+        assert RowCorrelation(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
 
     def test_rows_that_are_asked_on_both_sides_of_a_rise_make_it_clearer(self) -> None:
         """And rows that are asked on one side alone make it less clear: their answers tell less."""
@@ -153,7 +153,7 @@ class TestTogether:
         }
         p = {
             name: one_threshold_p(
-                correct, answered, accuracy, 0.85, centres, together=Together(0.5, one)
+                correct, answered, accuracy, 0.85, centres, together=RowCorrelation(0.5, one)
             )
             for name, one in pairs.items()
         }

@@ -16,7 +16,7 @@ from eyechart.harness.analysis.length.tokens_of_row import (
     of_prompts,
     writes_rows,
 )
-from eyechart.harness.spec.counted import CountedPrompt, read, written
+from eyechart.harness.spec.token_counts import CountedPrompt, read, written
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Lab
 from tests.tokens import asked

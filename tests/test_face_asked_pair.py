@@ -19,7 +19,7 @@ from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.asking.ask_pair import AskedPair
 from eyechart.harness.face.asking.ask_run import AskedRun, Limits
-from eyechart.harness.face.asking.engine import Talk
+from eyechart.harness.face.asking.engine import RunNotices
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings
@@ -161,7 +161,7 @@ def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
     pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     judging = JudgeSettings(tasks=str(pair.lab.ones), margin=1e-9)
     asking = AskedPair(pair.folders, Limits(requests=100), judging, warn=print)
-    why = asking.ask(Talk(LiveDisplay(), print, print), run_in_loop)
+    why = asking.ask(RunNotices(LiveDisplay(), print, print), run_in_loop)
     assert (asking.waves, asking.asked) == (WAVES, 100), why
 
 

@@ -24,7 +24,7 @@ import pytest
 from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import writer
-from eyechart.harness.journal.answers import Answered, answered
+from eyechart.harness.journal.answers import AnswerIndex, answered
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import (
@@ -672,7 +672,7 @@ class TestAnswered:
 
     def test_counts_end_where_the_cell_ends(self) -> None:
         """Answers beyond the samples asked for do not count, nor those of other cells."""
-        index = Answered(LineFinder([LINE], 0))
+        index = AnswerIndex(LineFinder([LINE], 0))
         for place in (0, 2, 7):
             index.add(CONDITION, 3, place, 1)
         assert [index.count_in(Cell(*KEY, samples)) for samples in (0, 1, 3, 7, 8, 99)] == [
@@ -703,7 +703,7 @@ class TestAnswered:
             expected = [exact] * (true_length == 50) + [band] + [wide] * in_wide
             assert sorted(finder.find(true_length, index)) == sorted(expected)
             assert band not in finder.find(true_length - 1, index)
-        answered = Answered(finder)
+        answered = AnswerIndex(finder)
         index = next(index for index in range(300) if band.length_of(index, 7) == 50)
         answered.add(CONDITION, 50, index, 9)
         answered.add(CONDITION, 5000, 3, 8)
@@ -715,7 +715,7 @@ class TestAnswered:
     def test_many_answers_of_bands_take_little_memory(self) -> None:
         """Eight bytes each, as those of exact lengths; their true lengths need no arrays."""
         lines = lines_of([100, 200, 300], "bands")
-        answered = Answered(LineFinder(lines, 5))
+        answered = AnswerIndex(LineFinder(lines, 5))
         tracemalloc.start()
         try:
             for index in range(10_000):

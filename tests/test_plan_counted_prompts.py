@@ -12,7 +12,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.counted_prompts import counted_prompts
 from eyechart.harness.settings.shard import Shard
-from eyechart.harness.spec.counted import read
+from eyechart.harness.spec.token_counts import read
 from tests.conftest import Lab, right
 from tests.tokens import LENGTHS, Counting
 

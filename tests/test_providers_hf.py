@@ -256,12 +256,12 @@ def test_short_memory_makes_smaller_batches(llama: Path, monkeypatch: pytest.Mon
 
 def test_many_options_go_in_parts(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same probabilities."""
-    from eyechart.providers.hf.computing import Computing
+    from eyechart.providers.hf.computing import LoadedModel
 
     options = tuple(f"{number} and more" for number in range(20))
     request = Request(PROMPTS[1], 1, options=options, opening="Final answer:")
     (whole,) = asked(opened(llama), [request])
-    monkeypatch.setattr(Computing, "options_at_once", lambda *_: 3)
+    monkeypatch.setattr(LoadedModel, "options_at_once", lambda *_: 3)
     (parts,) = asked(opened(llama), [request])
     for one, other in zip(whole.options or (), parts.options or (), strict=True):
         assert one.logprob == pytest.approx(other.logprob, abs=CLOSE)

@@ -31,7 +31,7 @@ from eyechart.providers.documents import CUE
 from eyechart.providers.in_process.one_thread import OneThread
 from eyechart.providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
 from eyechart.providers.lm_eval.bridge import LmEvalProvider
-from eyechart.providers.lm_eval.loading import Quiet
+from eyechart.providers.lm_eval.loading import QuietOutput
 from eyechart.providers.registry.model_name import parse_model
 from eyechart.providers.registry.registry import needs, open_model
 from eyechart.providers.secrets import keep_secret, mask, redact
@@ -695,7 +695,7 @@ def test_what_libraries_print_goes_to_the_log(
     """Standard output stays ours, below Python too, and comes back; no key stays in the log."""
     log = tmp_path / "server.log"
     keep_secret(KEY)
-    quiet = Quiet(log)
+    quiet = QuietOutput(log)
     os.write(1, f"an engine's talk of {KEY}\n".encode())
     quiet.close()
     quiet.close()

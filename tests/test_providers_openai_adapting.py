@@ -11,7 +11,7 @@ import pytest
 from eyechart.providers.base import BadRequestError, ModelSettings, Reply, Request
 from eyechart.providers.catalog.endpoints import NEUTRAL, OPEN_SERVER, Endpoint
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.openai.adapting import Adapting
+from eyechart.providers.openai.adapting import AdaptingClient
 from eyechart.providers.openai.form import OpenAIForm
 from eyechart.providers.openai.remedies import Remedies
 
@@ -42,7 +42,7 @@ class Server:
         given = ModelSettings("m", notify=self.told.append, **settings)
         facts = ModelFacts().asked_for(given.effort)
         form = OpenAIForm(given, OPEN, facts)
-        asking = Adapting(form, given, Remedies(given, None))
+        asking = AdaptingClient(form, given, Remedies(given, None))
         request = Request("How many?", 40, temperature=given.temperature)
         return await asyncio.gather(*(asking.complete(request, self.send) for _ in range(times)))
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from eyechart.providers.base import SetupError
 from eyechart.providers.in_process.halving import StoppedError
 from eyechart.providers.tiny import runtime
-from eyechart.providers.tiny.runtime import Generated, TinyModel
+from eyechart.providers.tiny.runtime import GeneratedReply, TinyModel
 from tests.small_models import BASE, write_model
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def test_eos_ends_a_reply(write: Writer, where: str) -> None:
         value = [end, 59] if where == "list" else end
         (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": value}))
     cut = free.ids[: free.ids.index(end) + 1]
-    assert TinyModel.load(folder).generate([[5, 6, 7]], [30]) == [Generated(cut, "stop")]
+    assert TinyModel.load(folder).generate([[5, 6, 7]], [30]) == [GeneratedReply(cut, "stop")]
 
 
 def test_nothing_to_do(write: Writer) -> None:
@@ -121,7 +121,7 @@ def test_callbacks(write: Writer) -> None:
     """Every reply is reported once as it ends, and a stop is obeyed at the next step."""
     model = TinyModel.load(write())
     prompts = random_prompts(20, 30)
-    heard: dict[int, Generated] = {}
+    heard: dict[int, GeneratedReply] = {}
     replies = model.generate(prompts, [5] * 20, workers=2, on_finished=heard.__setitem__)
     assert [heard[index] for index in range(20)] == replies
     asked: list[int] = []

@@ -19,7 +19,7 @@ import pytest
 from eyechart.harness.analysis.tables.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.journal.record import SAMPLES, record_of
 from eyechart.harness.satellites.ray import rows
-from eyechart.harness.satellites.ray.rows import Charged, ResultRow, SampleRow
+from eyechart.harness.satellites.ray.rows import ResultRow, SampleRow, SettledCharges
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import AuthError, StopRunError, Usage
 from tests.conftest import records
@@ -174,7 +174,9 @@ def test_tables_of_python_objects_are_not_read() -> None:
 
     sample = Sample("x", Condition({"a": "b"}), Line(3, 3, 3), 3, 0, "1 1 1", 3)
     back = [
-        ResultRow(0, record_of(sample, reply="3"), None, Charged((Usage(1, 2), Usage(3, 4)), 1)),
+        ResultRow(
+            0, record_of(sample, reply="3"), None, SettledCharges((Usage(1, 2), Usage(3, 4)), 1)
+        ),
         ResultRow(1, None, AuthError("no such key")),
     ]
     table = rows.back_table(back)

@@ -42,7 +42,7 @@ from eyechart.harness.report.charts.panels import Figure
 from eyechart.harness.report.page.page_tables import _span
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published.published import published_figures
-from eyechart.harness.report.published.reported import read_reported
+from eyechart.harness.report.published.published_file import read_reported
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.spec import Settings

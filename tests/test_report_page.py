@@ -24,10 +24,10 @@ from eyechart.harness.report.page import packed_samples as paged
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
 from eyechart.harness.report.page.page import _lede, _notes, visible, write_report
 from eyechart.harness.report.page.section import Section, sections
-from eyechart.harness.report.published import reported
+from eyechart.harness.report.published import published_file
 from eyechart.harness.report.published.published import published_figures
-from eyechart.harness.report.published.reported import read_reported
-from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
+from eyechart.harness.report.published.published_file import read_reported
+from eyechart.harness.report.ranking.rank_table import LengthEstimate, RankLine, RankTable
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.judging import JUDGING, THRESHOLD, JudgeSettings
@@ -270,7 +270,9 @@ def test_the_furthest_task_has_a_known_length() -> None:
     """A length below the shortest line of a task says nothing of how far it goes."""
     lengths = {"a": Bound("=", 30), "b": Bound("=", 90), "c": Bound("<", 314)}
     lines = [
-        RankLine(model="m", task=task, unit="symbols", length=Reached(length, (length, length)))
+        RankLine(
+            model="m", task=task, unit="symbols", length=LengthEstimate(length, (length, length))
+        )
         for task, length in lengths.items()
     ]
     (said,) = _lede([RankTable(lines=lines, judging=JudgeSettings())], is_embedded=False)
@@ -380,7 +382,7 @@ def test_published_figures_stand_apart(lab: Lab, monkeypatch: pytest.MonkeyPatch
         "Gemini 1.5,ones in all-ones,cot_few_shot,5,1,0\n"
         "Gemini 1.5,sum of ones,direct,5,3,0\n"
     )
-    monkeypatch.setattr(reported, "reported_root", lambda: shelf)
+    monkeypatch.setattr(published_file, "reported_root", lambda: shelf)
     task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
     wanted = RunRequest(
         plan(task, lengths=[5], samples=2), resolve_model("scripted/x"), Settings(), lab.out

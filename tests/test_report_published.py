@@ -17,7 +17,11 @@ from eyechart.harness.report.charts.files import complete_spec
 from eyechart.harness.report.charts.panels import Figure, Panel
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published.published import published_figures
-from eyechart.harness.report.published.reported import Reported, read_reported, reported_root
+from eyechart.harness.report.published.published_file import (
+    PublishedFile,
+    read_reported,
+    reported_root,
+)
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
@@ -184,7 +188,7 @@ answer: integer
 """
 
 
-def capacities(folder: Path) -> list[Reported]:
+def capacities(folder: Path) -> list[PublishedFile]:
     """Two files of capacities, as published ones are."""
     (folder / "one.csv").write_text(
         "set,model,family,capacity\nclosed,m1,F,100\nopen,m2,F,0\nopen,m3,G,64\n"
@@ -194,7 +198,7 @@ def capacities(folder: Path) -> list[Reported]:
     )
     names = {"dai2026_counting_capacity": "one.csv", "dai2026_stimulus_capacity": "two.csv"}
     return [
-        Reported(name, "Dai & Fan", "read", pd.read_csv(folder / file, keep_default_na=False))
+        PublishedFile(name, "Dai & Fan", "read", pd.read_csv(folder / file, keep_default_na=False))
         for name, file in names.items()
     ]
 

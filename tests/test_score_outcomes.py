@@ -17,7 +17,7 @@ from tests.pages import text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-STALLED = 'STALLED = "stalled", About("s", 7, "the reply never ended", failure=True)\n    '
+STALLED = 'STALLED = "stalled", OutcomeFacts("s", 7, "the reply never ended", failure=True)\n    '
 RECORD_IT = """
 from pathlib import Path
 import json

@@ -20,9 +20,9 @@ from eyechart.harness.settings.checks import NumberRange, shown
 from eyechart.harness.settings.judging import (
     JUDGING,
     OF_RUNS,
-    Judging,
-    PairJudging,
-    RunJudging,
+    JudgingArguments,
+    PairJudgingArguments,
+    RunJudgingArguments,
 )
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.base import SetupError
@@ -309,9 +309,9 @@ def test_an_adaptive_run_looks_for_the_threshold_that_it_is_judged_by(lab: Lab) 
 
 def test_types_of_python_are_the_settings() -> None:
     """A type checker knows each of them, of the same kind as the command line."""
-    assert set(RunJudging.__annotations__) == {*OF_RUNS}
-    assert set(Judging.__annotations__) == {*judging.JUDGED}
-    assert set(PairJudging.__annotations__) == {*JUDGING} - {"fail_if"}
+    assert set(RunJudgingArguments.__annotations__) == {*OF_RUNS}
+    assert set(JudgingArguments.__annotations__) == {*judging.JUDGED}
+    assert set(PairJudgingArguments.__annotations__) == {*JUDGING} - {"fail_if"}
 
 
 def test_python_compares_at_a_threshold(lab: Lab, runs: list[str]) -> None:  # noqa: ARG001

@@ -18,7 +18,7 @@ from eyechart.harness.plan.plan import make_sample, plan, sample_from_id
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec.worked import NUMBERS
+from eyechart.harness.spec.worked_examples import NUMBERS
 from eyechart.harness.task.catalogue import Task, built_in_files, of_digest, open_task
 from eyechart.harness.task.examples import LONGEST
 from eyechart.providers.documents import as_document, opened, stops

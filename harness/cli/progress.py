@@ -48,13 +48,13 @@ def counting_bar() -> Progress:
 
 
 @contextmanager
-def counting() -> Iterator[Counted]:
+def counting() -> Iterator[BarCounter]:
     """Shows work on one line of stderr until the context ends; nothing if stderr is no terminal."""
     with counting_bar() as bar:
-        yield Counted(bar)
+        yield BarCounter(bar)
 
 
-class Counted:
+class BarCounter:
     """Counts the values that are taken on a line of a `bar`."""
 
     def __init__(self, bar: Progress) -> None:

@@ -24,7 +24,7 @@ _DIFFERENT = 1
 """The mark of a sample that was answered to different prompts; no prompt has it."""
 
 
-class Answered:
+class AnswerIndex:
     """The samples that have an answer, draw by draw, each with a 64-bit hash of its prompt and
     target.
     """
@@ -35,16 +35,16 @@ class Answered:
         """Condition, line and draw -> the hash of each sample, by its index."""
 
     @cached_property
-    def unsent(self) -> Answered:
+    def unsent(self) -> AnswerIndex:
         """Samples that were not sent, because their prompt is longer than the context window."""
-        return Answered(self._finder)
+        return AnswerIndex(self._finder)
 
     @cached_property
-    def failed(self) -> Answered:
+    def failed(self) -> AnswerIndex:
         """Samples whose request failed, with the mark of the latest error message. Some may
         have an answer as well.
         """
-        return Answered(self._finder)
+        return AnswerIndex(self._finder)
 
     @cached_property
     def begun(self) -> dict[str, Record]:
@@ -180,13 +180,13 @@ def text_mark(text: str) -> int:
     return max(int.from_bytes(digest[:8]), 2)
 
 
-def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Answered:
+def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> AnswerIndex:
     """The index of the run in `folder`: samples with a record that is not an error.
 
     These are not asked again. `warn` is called with a message for each unreadable line.
     `lines` are those of the cells that will be asked; `start`: see `Line.length_of`.
     """
-    index = Answered(LineFinder(lines, start))
+    index = AnswerIndex(LineFinder(lines, start))
     records = chosen_records(folder, warn) if _is_chosen(folder) else read_records(folder, warn)
     for record in records:
         if record is None or record.index >= MAX_SAMPLES:

@@ -27,7 +27,7 @@ from pydantic import (
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal import record
 from eyechart.harness.journal.files import open_regular, replace_file, writing
-from eyechart.harness.journal.recorded import Recorded
+from eyechart.harness.journal.recorded import RecordedFiles
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.spec import (
     IN_FILE,
@@ -39,7 +39,7 @@ from eyechart.harness.spec import (
     TaskSpec,
     exact_json,
 )
-from eyechart.harness.spec.counted import PATTERN
+from eyechart.harness.spec.token_counts import PATTERN
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import masked_fields
@@ -101,7 +101,7 @@ class Manifest:
     """Path of the task file, if it is the user's own."""
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     """Name of the kept file that the items came from, see `journal.kept`."""
-    recorded: Recorded | None = None
+    recorded: RecordedFiles | None = None
     """Where recorded replies come from; `None` for a run that was asked."""
     server: dict[str, Any] = field(default_factory=dict)
     """Facts that the provider gives about the model and its server, with all its addresses."""
@@ -151,7 +151,7 @@ class Manifest:
     def plan_cells(
         self, asked: Sequence[Cell], recorded: Sequence[Cell], waves: Collection[Condition]
     ) -> None:
-        """Plans what a command asks, beside what is `recorded`, see `Answered.recorded`. `waves`
+        """Plans what a command asks, beside what is `recorded`, see `AnswerIndex.recorded`. `waves`
         are the conditions under which `asked` is a wave of an adaptive run.
         """
         self.cells = list(most_of([*recorded, *asked]).values())

@@ -19,7 +19,7 @@ from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import Condition, Sample, exact_json
 from eyechart.harness.spec.answer import Target
-from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.token_counts import token_count
 from eyechart.harness.spec.turns import Turn
 from eyechart.providers.secrets import masked_fields, may_hold_secret
 

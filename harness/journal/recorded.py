@@ -29,7 +29,7 @@ class RecordedFile:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedFiles:
     """The files of a recorded run, in the order in which they were imported."""
 
     __pydantic_config__: ClassVar[ConfigDict] = IN_FILE

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from eyechart.harness.spec import Sample
-from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.token_counts import token_count
 from eyechart.providers.base import Reply, Usage
 from eyechart.providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 
@@ -42,7 +42,7 @@ def most_tokens(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-class Used(Protocol):
+class TokenCounts(Protocol):
     """The token counts of an exchange, if known: a `Usage`, or a record of a journal."""
 
     @property
@@ -59,7 +59,7 @@ class Used(Protocol):
     def tier(self) -> str | None: ...
 
 
-class PaidTurn(Used, Protocol):
+class PaidTurn(TokenCounts, Protocol):
     """A turn of a sample, with the tokens of its replies that were cut off."""
 
     @property
@@ -77,7 +77,7 @@ class PaidRecord(PaidTurn, Protocol):
     def turns(self) -> Sequence[PaidTurn] | None: ...
 
 
-def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
+def cost(prices: Prices, used: TokenCounts, at_s: float | None = None) -> float | None:
     """Dollars of an exchange at a time, in seconds since 1970; `None` without its tokens.
 
     Unknown details are priced at their dearest: the hour, and tokens that may have been written to

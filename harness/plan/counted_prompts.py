@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from eyechart.harness.spec import Condition, Line, Sample
-from eyechart.harness.spec.counted import CountedPrompt
+from eyechart.harness.spec.token_counts import CountedPrompt
 from eyechart.providers.base import ProviderError
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from eyechart.harness.spec import (
     line_start,
     lines_of,
 )
-from eyechart.harness.spec.worked import has_examples
+from eyechart.harness.spec.worked_examples import has_examples
 
 if TYPE_CHECKING:
     from eyechart.harness.task.catalogue import Task

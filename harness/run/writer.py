@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered, answered
+from eyechart.harness.journal.answers import AnswerIndex, answered
 from eyechart.harness.journal.judged_before import check_journal
 from eyechart.harness.journal.kept import keep
 from eyechart.harness.journal.manifest import (
@@ -39,7 +39,7 @@ from eyechart.harness.run.first_replies import first_count
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import CellKey, Condition, Sample, counted, exact_json, line_start
+from eyechart.harness.spec import CellKey, Condition, Sample, exact_json, line_start, token_counts
 from eyechart.providers.base import Facts, StopRunError, resampled
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
@@ -185,11 +185,13 @@ class PlannedRun:
         known = [
             condition
             for condition in self.request.plan.conditions
-            if len({one.length for one in counted.read(manifest.counted.get(condition.label, ""))})
+            if len(
+                {one.length for one in token_counts.read(manifest.counted.get(condition.label, ""))}
+            )
             > 1
         ]
         found = await counted_prompts(self.request.plan, counter, known)
-        manifest.counted |= {one.label: counted.written(found[one]) for one in found}
+        manifest.counted |= {one.label: token_counts.written(found[one]) for one in found}
 
     def first_samples(self, budget: Budget | None = None) -> list[tuple[Sample, int]]:
         """The first samples of each condition's shortest line, or of its shortest lines where one
@@ -220,7 +222,7 @@ class PlannedRun:
         return tokens if fit is None else fit.at_most(tokens)
 
     def samples(
-        self, writer: RunWriter, in_batches: Answered | None = None, budget: Budget | None = None
+        self, writer: RunWriter, in_batches: AnswerIndex | None = None, budget: Budget | None = None
     ) -> Iterator[tuple[Sample, int]]:
         """The pending samples with their output budgets, without those that are `in_batches`, and
         no more than the requests that the `budget` has left.

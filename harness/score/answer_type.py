@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from .choices import has_words
-from .extraction import FIRST, Extracted, first_answer, short_answer
+from .extraction import FIRST, Extraction, first_answer, short_answer
 from .normal_form import nfc
 from .outcomes import Outcome
 from .verdict import Verdict, right_or_wrong
@@ -148,7 +148,7 @@ class AnswerType:
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
+    ) -> Extraction:
         """The answer in `text`, which is `bare` without markup; `first_line` of a cut-off reply."""
         find = first_answer if form.read == FIRST else short_answer
         return find(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
@@ -157,7 +157,7 @@ class AnswerType:
         """The answer on a line, or why there is none."""
         raise NotImplementedError
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+    def compare(self, read: Extraction, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         """The verdict on an answer that was read; errors are measured from the first target."""
         if read.value == targets[0]:
             return Verdict(Outcome.CORRECT, read.value, read.start, read.end)
@@ -249,7 +249,7 @@ class AnswerType:
 
     def _is_wrong(self, text: str, values: Targets, form: AnswerForm) -> bool:
         """Whether an option is none of these answers."""
-        read = Extracted(self.meant(text, form), 0, len(text))
+        read = Extraction(self.meant(text, form), 0, len(text))
         verdicts = (self.compare(read, text, (value,), form) for value in values)
         return all(verdict.outcome is not Outcome.CORRECT for verdict in verdicts)
 

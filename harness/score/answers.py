@@ -25,7 +25,7 @@ from .extraction import (
     FIRST,
     NO_SYMBOL,
     TOKEN,
-    Extracted,
+    Extraction,
     from_start,
     marked,
     sign_alone,
@@ -79,7 +79,7 @@ class Integer(AnswerType):
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         return _is_number_named(text, targets)
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+    def compare(self, read: Extraction, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         error = int(read.value or 0) - int(targets[0])
         outcome = right_or_wrong(right=not error)
         return Verdict(outcome, read.value, read.start, read.end, signed_error=error)
@@ -124,7 +124,7 @@ class Number(AnswerType):
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         return _is_number_named(text, targets)
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+    def compare(self, read: Extraction, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         value, target = float(read.value or 0), float(targets[0])
         error = value - target
         most = _allowed(target, form) + _ROUNDING * max(abs(value), abs(target))
@@ -177,7 +177,7 @@ class Symbol(AnswerType):
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
+    ) -> Extraction:
         read = super().extract(form, text, bare, phrases, first_line=first_line)
         places = from_start(phrases)[:1] if form.read == FIRST else phrases
         return read if read.value is not None else sign_alone(text, places) or read
@@ -245,12 +245,12 @@ class Text(AnswerType):
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
+    ) -> Extraction:
         if form.read == FIRST:
             return text_answer(text, bare, from_start(phrases), first_line=True)
         return text_answer(text, bare, phrases, first_line=first_line)
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+    def compare(self, read: Extraction, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         said = (*read.dressed, FoundAnswer(str(read.value), read.start, read.end))
         if read.value == targets[0]:
             return Verdict(Outcome.CORRECT, *said[-1], similarity=1.0)
@@ -303,14 +303,14 @@ class Choice(AnswerType):
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
+    ) -> Extraction:
         read = super().extract(form, text, bare, phrases, first_line=first_line)
         if read.value is not None or phrases:
             return read
         found = only_choice(bare, form.options or (), letters=bool(form.letters))
         if isinstance(found, str):
-            return Extracted(None, why=f"{found}, and no answer phrase")
-        return Extracted(*found)
+            return Extraction(None, why=f"{found}, and no answer phrase")
+        return Extraction(*found)
 
     def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         letters, options = bool(form.letters), form.options or ()
@@ -368,7 +368,7 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
     return re.compile(rf"{phrase} ({plain})\.?(\n?)")
 
 
-def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
+def _extract_plain(reply: str, answer: AnswerForm) -> Extraction | None:
     """The result of `extract_any`, if the last line is only the phrase and a short answer."""
     phrase = answer.phrase[0]
     is_usual = answer.read != FIRST and len(answer.phrase) == 1
@@ -381,10 +381,10 @@ def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
         return None
     start, end = match.span(1)
     value = TYPES[answer.type].stored(match[1])
-    return Extracted(value, start, end, by_phrase=True, whole=bool(match[2]))
+    return Extraction(value, start, end, by_phrase=True, whole=bool(match[2]))
 
 
-def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extracted:
+def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extraction:
     """The answer in `reply`, by the rules in the docstring of `extraction`. Never raises.
 
     With `first_line` a text is only the first line with text after the phrase: for cut-off replies.
@@ -392,7 +392,7 @@ def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extr
     return _extract_plain(reply, answer) or extract_any(reply, answer, first_line=first_line)
 
 
-def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
+def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extraction:
     """`extract` without the fast path for plain replies."""
     normal = composed(reply)
     found = _extract_composed(normal.text, answer, first_line=first_line)
@@ -417,12 +417,12 @@ def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
     return sorted(places) if len(answer.phrase) > 1 else places
 
 
-def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
+def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extraction:
     text = without_thoughts(reply)
     bare = without_markup(text)
     if not (text if TYPES[answer.type].signs else bare).strip():
         only_thoughts = reply.strip() and not text.strip()
         why = "nothing but thinking" if only_thoughts else "the reply is empty"
-        return Extracted(None, why=why)
+        return Extraction(None, why=why)
     phrases = phrases_in(text, bare, answer)
     return TYPES[answer.type].extract(answer, text, bare, phrases, first_line=first_line)

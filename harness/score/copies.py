@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .verdict import Target, Verdict
 
 
-class Copied(NamedTuple):
+class CopyCredit(NamedTuple):
     """What a reply to "copy this row" is worth if it is not right."""
 
     off: float
@@ -34,10 +34,12 @@ class Copied(NamedTuple):
     it is nearer to that, 1/2 for a tie or a missing copy; NaN where there is no row beside it."""
 
 
-NO_COPY = Copied(math.nan, math.nan)
+NO_COPY = CopyCredit(math.nan, math.nan)
 
 
-def copied(verdict: Verdict, target: Target, length: int, draw: int, form: AnswerForm) -> Copied:
+def copied(
+    verdict: Verdict, target: Target, length: int, draw: int, form: AnswerForm
+) -> CopyCredit:
     """How near the reply of a verdict is to the row of `length` symbols that is its target. `draw`
     chooses which neighbours are exchanged.
     """
@@ -47,7 +49,7 @@ def copied(verdict: Verdict, target: Target, length: int, draw: int, form: Answe
     beside = row_beside(row, draw)
     if right or verdict.answer is None:
         known = 1.0 if right else 0.5
-        return Copied(0.0 if right else math.inf, known if beside else math.nan)
+        return CopyCredit(0.0 if right else math.inf, known if beside else math.nan)
 
     def words(text: str) -> list[str]:
         return TYPES[form.type].compared(tidy(text), form).split()
@@ -57,9 +59,9 @@ def copied(verdict: Verdict, target: Target, length: int, draw: int, form: Answe
     longer = len(said) - len(wanted)
     off = max(missing, longer, 0) / max(len(wanted), 1)
     if not beside:
-        return Copied(off, math.nan)
+        return CopyCredit(off, math.nan)
     own, other = edit_distance(said, wanted), edit_distance(said, words(" ".join(beside)))
-    return Copied(off, 0.5 if own == other else float(own < other))
+    return CopyCredit(off, 0.5 if own == other else float(own < other))
 
 
 def row_of(target: str, length: int) -> Sequence[str] | None:

@@ -55,7 +55,7 @@ Read: TypeAlias = "Callable[[AnswerLine], FoundAnswer | str]"
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class Extraction:
     """The answer in a reply, and its place."""
 
     value: int | float | str | None
@@ -172,7 +172,7 @@ def _is_whole(text: str, bare: str, end: int) -> bool:
 
 def short_answer(
     read: Read, nothing: str, text: str, bare: str, phrases: list[tuple[int, int]]
-) -> Extracted:
+) -> Extraction:
     """The answer that `read` finds on the line after the last phrase, or on the last line. It
     returns why there is none: `nothing` where the line has nothing like an answer.
     """
@@ -183,19 +183,19 @@ def short_answer(
             place = _line_around(bare, ink.start(), phrase_end, end)
             answer = _read(read, text, bare, *place, by_phrase=True)
             if not isinstance(answer, str):
-                return Extracted(*answer, by_phrase=True, whole=_is_whole(text, bare, answer.end))
+                return Extraction(*answer, by_phrase=True, whole=_is_whole(text, bare, answer.end))
             why = f"{answer} after the answer phrase"
             if answer != nothing:
-                return Extracted(None, why=why)
+                return Extraction(None, why=why)
         end = phrase_start
     last = len(bare.rstrip(_VOID)) - 1
     start, end = _line_around(bare, max(0, last), 0, len(bare))
     answer = _read(read, text, bare, start, end, by_phrase=False)
     if isinstance(answer, str):
-        return Extracted(None, why=why if phrases else f"{answer} on the last line")
+        return Extraction(None, why=why if phrases else f"{answer} on the last line")
     if phrases and peel(bare, start, end, QUOTES) != (answer.start, answer.end):
-        return Extracted(None, why=why)
-    return Extracted(*answer, whole=_is_whole(text, bare, answer.end))
+        return Extraction(None, why=why)
+    return Extraction(*answer, whole=_is_whole(text, bare, answer.end))
 
 
 SENTENCE_END = re.compile(
@@ -208,7 +208,7 @@ _IN_A_TEXT = "only a sentence of more lines"
 
 def first_answer(
     read: Read, nothing: str, text: str, bare: str, phrases: list[tuple[int, int]]
-) -> Extracted:
+) -> Extraction:
     """The answer in a reply that follows the phrase; `read` and `nothing` as in `short_answer`."""
     begins = (0, *(end for _, end in phrases))
     ends = (*(start for start, _ in phrases), len(bare))
@@ -230,8 +230,8 @@ def first_answer(
         else:
             why = answer
     if inside is None:
-        return Extracted(None, why=f"{why} at the beginning")
-    return Extracted(*inside, by_phrase=True, whole=_is_whole(text, bare, inside.end))
+        return Extraction(None, why=f"{why} at the beginning")
+    return Extraction(*inside, by_phrase=True, whole=_is_whole(text, bare, inside.end))
 
 
 def _opening(
@@ -264,13 +264,13 @@ def _found(text: str, layers: list[tuple[int, int]]) -> list[FoundAnswer]:
     return [FoundAnswer(*one) for one in readings(text, layers)]
 
 
-def _all_of(text: str, layers: list[tuple[int, int]]) -> Extracted:
+def _all_of(text: str, layers: list[tuple[int, int]]) -> Extraction:
     """The text within all its `layers`, of which some may belong to it."""
     *dressed, answer = _found(text, layers)
-    return Extracted(*answer, dressed=tuple(dressed))
+    return Extraction(*answer, dressed=tuple(dressed))
 
 
-def sign_alone(text: str, phrases: list[tuple[int, int]]) -> Extracted | None:
+def sign_alone(text: str, phrases: list[tuple[int, int]]) -> Extraction | None:
     """The one sign on the line after the last phrase, or in the whole reply; such as `*`, which is
     markup elsewhere.
     """
@@ -282,12 +282,12 @@ def sign_alone(text: str, phrases: list[tuple[int, int]]) -> Extracted | None:
         return None
     start, end = layers[-1]
     whole = _is_whole(text, text, end)
-    return Extracted(text[start:end], start, end, by_phrase=bool(phrases), whole=whole)
+    return Extraction(text[start:end], start, end, by_phrase=bool(phrases), whole=whole)
 
 
 def text_answer(
     text: str, bare: str, phrases: list[tuple[int, int]], *, first_line: bool
-) -> Extracted:
+) -> Extraction:
     """The text after the phrase; with `first_line` only its first line."""
     end = len(text)
     for phrase_start, phrase_end in reversed(phrases):
@@ -301,12 +301,12 @@ def text_answer(
             return replace(found, by_phrase=True, whole=newline >= 0)
         end = phrase_start
     if phrases:
-        return Extracted(None, why="nothing after the answer phrase")
+        return Extraction(None, why="nothing after the answer phrase")
     start, end = text_alone(text)
     if start == end:
-        return Extracted(None, why="no answer phrase, and more than the text")
+        return Extraction(None, why="no answer phrase, and more than the text")
     if not (layers := undress(text, start, end)):
-        return Extracted(None, why="an empty block")
+        return Extraction(None, why="an empty block")
     found = _all_of(text, layers)
     for pattern in (_SAID, _LABELLED):
         stated = pattern.match(text, start, end)
@@ -316,7 +316,7 @@ def text_answer(
     return _with_said(text, found, by_phrase=False)
 
 
-def _with_said(text: str, found: Extracted, *, by_phrase: bool) -> Extracted:
+def _with_said(text: str, found: Extraction, *, by_phrase: bool) -> Extraction:
     """`found`, and what it says if it is a sentence without spaces."""
     if text.isascii():
         return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .answers import TYPES
-from .extraction import Extracted
+from .extraction import Extraction
 from .outcomes import Outcome
 from .verdict import Verdict, right_or_wrong
 
@@ -88,7 +88,7 @@ def choice_verdict(
     """
     found, kind = ranked(options), TYPES[form.type]
     try:
-        read = Extracted(kind.meant(found.chosen, form), 0, len(found.chosen))
+        read = Extraction(kind.meant(found.chosen, form), 0, len(found.chosen))
     except (ValueError, LookupError):
         return Verdict(Outcome.UNPARSED, why=f"the option {found.chosen!r} is no {form.type}")
     verdict = kind.compare(read, found.chosen, (target, *accept), form)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from .alternatives import changed_characters, changed_items
 from .answer_type import AnswerType
 from .choices import NEGATION
-from .extraction import FIRST, SENTENCE_END, Extracted, from_start, text_alone
+from .extraction import FIRST, SENTENCE_END, Extraction, from_start, text_alone
 from .integers import MOST_DIGITS, FoundAnswer, decimal
 from .markup import SOLID, readings, undress
 from .normal_form import tidy
@@ -156,7 +156,7 @@ _STATED = re.compile(
 """A sentence that states a list, such as "The value of key AB is 12.". An item may hold `is`."""
 
 
-def _list_answer(text: str, bare: str, phrases: Phrases, form: AnswerForm) -> Extracted:
+def _list_answer(text: str, bare: str, phrases: Phrases, form: AnswerForm) -> Extraction:
     """The list after the phrase, or in a reply without one."""
     for _, phrase_end in reversed(phrases):
         start, end, whole = _place_of(text, bare, phrase_end, len(bare))
@@ -168,7 +168,7 @@ def _list_answer(text: str, bare: str, phrases: Phrases, form: AnswerForm) -> Ex
             if found.value:
                 return replace(found, by_phrase=True, whole=whole)
     if phrases:
-        return Extracted(None, why="nothing after the answer phrase")
+        return Extraction(None, why="nothing after the answer phrase")
     start, end = text_alone(text)
     if stated := _STATED.match(text, start, end):
         is_more = SENTENCE_END.search(bare.rstrip(), start, end)
@@ -177,22 +177,22 @@ def _list_answer(text: str, bare: str, phrases: Phrases, form: AnswerForm) -> Ex
     elif bare[start:end].rstrip().endswith(":"):
         start = end
     if start == end:
-        return Extracted(None, why="no answer phrase, and more than the list")
+        return Extraction(None, why="no answer phrase, and more than the list")
     return _list_of(text, (start, end), "", form)
 
 
-def _list_of(text: str, place: tuple[int, int], opened: str, form: AnswerForm) -> Extracted:
+def _list_of(text: str, place: tuple[int, int], opened: str, form: AnswerForm) -> Extraction:
     """The list at a place of `text`, and what it is with the markup around it and its items."""
     layers = undress(text, *place, opened)
     if not layers:
-        return Extracted(None, why="nothing after the answer phrase")
+        return Extraction(None, why="nothing after the answer phrase")
     as_written = [_items_of(text, *layer, form) for layer in layers]
     dressed = tuple(
         FoundAnswer(_joint(form).join(items), *layer)
         for items, layer in zip(as_written, layers, strict=True)
     )
     items = map(_plain, _without_and(as_written[-1]))
-    return Extracted(_joint(form).join(items), *layers[-1], dressed=dressed)
+    return Extraction(_joint(form).join(items), *layers[-1], dressed=dressed)
 
 
 class List(AnswerType):
@@ -227,11 +227,11 @@ class List(AnswerType):
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
+    ) -> Extraction:
         places = from_start(phrases) if form.read == FIRST else phrases
         return _list_answer(text, bare, places, form)
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+    def compare(self, read: Extraction, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         target = _items(str(targets[0]), form)
         said = [FoundAnswer(str(read.value), read.start, read.end), *reversed(read.dressed)]
         if _separator(form) == _COMMA and _WIDE_COMMA.search(str(read.value)):

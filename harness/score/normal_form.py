@@ -22,7 +22,7 @@ to sort n of them takes n² steps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedText:
     """A text in NFC."""
 
     text: str
@@ -30,10 +30,10 @@ class Composed:
     """Index of each character, and of the end, in the text as it was; `None` if it was the same."""
 
 
-def composed(text: str) -> Composed:
+def composed(text: str) -> ComposedText:
     """`text` in NFC, in time linear in its length."""
     if unicodedata.is_normalized(_FORM, text):
-        return Composed(text, None)
+        return ComposedText(text, None)
     parts: list[str] = []
     origin: list[int] = []
     for start, end in pairwise(_starts(text)):
@@ -43,7 +43,7 @@ def composed(text: str) -> Composed:
         is_same = len(part) == end - start
         parts.append(part)
         origin += range(start, end) if is_same else [start] * len(part)
-    return Composed("".join(parts), [*origin, len(text)])
+    return ComposedText("".join(parts), [*origin, len(text)])
 
 
 def nfc(text: str) -> str:

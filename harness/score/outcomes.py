@@ -36,7 +36,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class OutcomeFacts:
     """What the program knows about an outcome."""
 
     letter: str
@@ -72,22 +72,24 @@ _OVERFLOW = (
 class Outcome(StrEnum):
     """The outcome of a sample; a text, its name in all files."""
 
-    about: About
+    about: OutcomeFacts
     place: int
     """Its place among all outcomes, which tables of samples have."""
 
-    CORRECT = "correct", About("c", 1, "the answer is right", answered=True, judged=True)
+    CORRECT = "correct", OutcomeFacts("c", 1, "the answer is right", answered=True, judged=True)
     INCORRECT = (
         "incorrect",
-        About("i", 2, "the answer is wrong", Cause.SIGHT, answered=True, judged=True),
+        OutcomeFacts("i", 2, "the answer is wrong", Cause.SIGHT, answered=True, judged=True),
     )
     UNPARSED = (
         "unparsed",
-        About("u", 5, _UNPARSED, Cause.FORM, judged=True, inspect_reason="invalid_response_format"),
+        OutcomeFacts(
+            "u", 5, _UNPARSED, Cause.FORM, judged=True, inspect_reason="invalid_response_format"
+        ),
     )
     REFUSED = (
         "refused",
-        About(
+        OutcomeFacts(
             "r",
             4,
             "the model or a filter refused",
@@ -96,12 +98,21 @@ class Outcome(StrEnum):
             inspect_reason="refusal",
         ),
     )
-    TRUNCATED = ("truncated", About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM))
-    OVERFLOW = "overflow", About("o", 3, _OVERFLOW, Cause.WINDOW, failure=True)
-    ERROR = ("error", About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False))
-    NOT_RUN = "not_run", About(".", 0, "the sample was not asked", scored=False, recorded=False)
+    TRUNCATED = (
+        "truncated",
+        OutcomeFacts("t", 6, "the reply was cut off at its most tokens", Cause.ROOM),
+    )
+    OVERFLOW = "overflow", OutcomeFacts("o", 3, _OVERFLOW, Cause.WINDOW, failure=True)
+    ERROR = (
+        "error",
+        OutcomeFacts("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False),
+    )
+    NOT_RUN = (
+        "not_run",
+        OutcomeFacts(".", 0, "the sample was not asked", scored=False, recorded=False),
+    )
 
-    def __new__(cls, name: str, about: About) -> Self:
+    def __new__(cls, name: str, about: OutcomeFacts) -> Self:
         """A member whose value is its name."""
         member = str.__new__(cls, name)
         member._value_ = name
@@ -114,7 +125,7 @@ class Outcome(StrEnum):
         return cls[name.upper()]
 
 
-def _names(wanted: Callable[[About], bool] = lambda _: True) -> tuple[str, ...]:
+def _names(wanted: Callable[[OutcomeFacts], bool] = lambda _: True) -> tuple[str, ...]:
     return tuple(outcome.value for outcome in Outcome if wanted(outcome.about))
 
 

@@ -156,21 +156,21 @@ JUDGED = (*OF_RUNS, *OF_SAMPLES)
 """Those of a verb that judges runs; one that compares them has all."""
 
 
-class RunJudging(TypedDict, total=False):
+class RunJudgingArguments(TypedDict, total=False):
     """The settings of `OF_RUNS` as arguments in Python."""
 
     threshold: float
     near: float
 
 
-class Judging(RunJudging, total=False):
+class JudgingArguments(RunJudgingArguments, total=False):
     """Those of `JUDGED`."""
 
     tasks: str | Path
     run_kept_code: bool
 
 
-class PairJudging(Judging, total=False):
+class PairJudgingArguments(JudgingArguments, total=False):
     """Those of two sides; Python has no exit code that `fail_if` could set."""
 
     margin: float | str

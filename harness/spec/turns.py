@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import msgspec
 
-from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.token_counts import token_count
 
 NAME = "next_turn"
 """The name under which prompts see `NEXT_TURN`."""

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from eyechart.harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
 from eyechart.harness.spec import EXAMPLES, Condition, Item, TaskSpec
 from eyechart.harness.spec.turns import NAME
-from eyechart.harness.spec.worked import has_examples, with_examples
+from eyechart.harness.spec.worked_examples import has_examples, with_examples
 from eyechart.harness.task import prompt
 from eyechart.harness.task.check import read_spec
 from eyechart.harness.task.examples import WorkedExamples

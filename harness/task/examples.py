@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 
 from eyechart.harness.errors import PlanError, TaskError
 from eyechart.harness.spec import EXAMPLES, Condition, Item, TaskSpec
-from eyechart.harness.spec.worked import answer_line, number_of
+from eyechart.harness.spec.worked_examples import answer_line, number_of
 from eyechart.harness.task import prompt
 
 SHORTEST, LONGEST = 4, 12

@@ -21,7 +21,7 @@ SAMPLES = (2, 3, 5, 8, 20)
 LENGTHS = (3, 9)
 FACTORS = (2.0, 5.0, 30.0)
 """A fall by so much from the first length to the last, evenly on a logarithmic scale."""
-Drawn = Callable[[np.random.Generator, int, int], Floats]
+DrawSummary = Callable[[np.random.Generator, int, int], Floats]
 """(rows, lengths): logarithms around 0."""
 
 
@@ -34,7 +34,7 @@ def _uneven(rng: np.random.Generator, rows: int, lengths: int) -> Floats:
     return np.asarray(rng.normal(0, np.linspace(0.05, 0.9, lengths), (rows, lengths)))
 
 
-SHAPES: Mapping[str, Drawn] = {
+SHAPES: Mapping[str, DrawSummary] = {
     "rows vary by 0.04": lambda rng, rows, lengths: rng.normal(0, 0.04, (rows, lengths)),
     "rows vary by 0.5": lambda rng, rows, lengths: rng.normal(0, 0.5, (rows, lengths)),
     "rows go together": _together,

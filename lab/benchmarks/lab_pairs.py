@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart_lab.variants.results.seeds import OfModel, permutation_p
+from eyechart_lab.variants.results.seeds import SeedValue, permutation_p
 
 STUDIES = 2_000
 SEEDS = 3, 4, 5, 6
@@ -54,7 +54,7 @@ def rows(studies: int = STUDIES) -> Iterator[tuple[int, float, float, list[float
 
 
 def _tests(drawn: npt.NDArray[np.float64]) -> tuple[float, float]:
-    first, second = ([OfModel(float(value), 0.0, 0.0) for value in column] for column in drawn.T)
+    first, second = ([SeedValue(float(value), 0.0, 0.0) for value in column] for column in drawn.T)
     return permutation_p(first, second), sign_flip_p(drawn[:, 1] - drawn[:, 0])
 
 

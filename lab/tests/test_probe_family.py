@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart_lab.probe.inside import Inside, Precision, Trunk, shared
+from eyechart_lab.probe.inside import Inside, Precision, PromptCache, shared
 from eyechart_lab.probe.passes import Row, Scene, measure
 from eyechart_lab.probe.places import Places
 from eyechart_lab.probe.reading import ROUNDING
@@ -52,7 +52,7 @@ class Counting:
         self.computed: list[int] = []
 
     def forward(self, ids: Sequence[int], *args: Any, **options: Any) -> Any:
-        trunk: Trunk | None = options.get("trunk")
+        trunk: PromptCache | None = options.get("trunk")
         start = 0 if trunk is None else trunk.start(ids, options.get("last", 1))
         self.computed.append(len(ids) - start)
         return self._inside.forward(ids, *args, **options)
@@ -85,7 +85,7 @@ def check_family(inside: Any) -> None:
 
 def check_trunk(inside: Inside, precision: Precision) -> None:
     """Logits, and everything that is shown of the positions behind the common beginning."""
-    ids, trunk = (7, 8, *ROW, *BEHIND), Trunk()
+    ids, trunk = (7, 8, *ROW, *BEHIND), PromptCache()
     longer = inside.forward(ids, trunk=trunk, precision=precision)
     np.testing.assert_array_equal(longer, inside.forward(ids, precision=precision))
     branch = (*ids[:20], *BEHIND, 9)
@@ -148,7 +148,7 @@ def test_a_model_that_cannot_share_is_measured_plainly(tmp_path: Path) -> None:
     """A state-space model has no keys to go on from."""
     inside = opened(write(tmp_path, "mamba"))
     assert not inside.anatomy.shares
-    trunk = Trunk()
+    trunk = PromptCache()
     logits = inside.forward(ROW, trunk=trunk)
     assert trunk.ids == ()
     np.testing.assert_allclose(logits, inside.forward(ROW), atol=1e-5)

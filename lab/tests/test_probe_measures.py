@@ -38,7 +38,7 @@ from eyechart_lab.probe.measures.residual import (
 )
 from eyechart_lab.probe.measures.rotary import RotaryWatcher
 from eyechart_lab.probe.measures.squashing import along_the_row, largest_slope
-from eyechart_lab.probe.measures.states import Several, States
+from eyechart_lab.probe.measures.states import States, WatcherGroup
 from eyechart_lab.probe.reading import SampleReading
 
 Floats = NDArray[Any]
@@ -234,7 +234,7 @@ def test_ranks_of_known_matrices() -> None:
 def test_residual_reads_the_row_only() -> None:
     states = np.vstack([np.full((3, 4), 100.0), np.eye(4)]).astype(np.float32)
     watcher = Residual([3, 4, 5, 6])
-    seen = Several([watcher])
+    seen = WatcherGroup([watcher])
     for at in (np.arange(5), np.arange(5, 7)):  # in two passes
         seen.residual(2, at, states[at])
     found = values(watcher.readings())
@@ -248,7 +248,7 @@ def test_rotary_pairs() -> None:
     queries[2, :, 1], queries[2, :, 3] = 3, 4  # a pair of a width of 4
     queries[2, :, 5] = 100
     watcher = RotaryWatcher([2], 4)
-    Several([watcher]).projections(1, np.arange(5), queries, 2 * queries, queries)
+    WatcherGroup([watcher]).projections(1, np.arange(5), queries, 2 * queries, queries)
     found = values(watcher.readings())
     assert found["query_norm", 1, 1] == pytest.approx(5)
     assert found["query_norm", 1, 0] == 0
@@ -366,7 +366,7 @@ def every_reading() -> dict[str, list[SampleReading]]:
         "rotary": RotaryWatcher(range(5, 25), 4),
     }
     one, other = (States([24, 29], EVENTS) for _ in range(2))
-    watching = Several([*measures.values(), one, other])
+    watching = WatcherGroup([*measures.values(), one, other])
     at = np.arange(count)
     for layer in range(2):
         watching.residual(layer, at, states)

@@ -19,7 +19,7 @@ from eyechart.harness.errors import COMPLETE
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.tiny.folder import SHIPPED
 from eyechart.providers.tiny.runtime import TinyModel
-from eyechart_lab.probe.inside import Inside, ReplacedState, Trunk, Watcher
+from eyechart_lab.probe.inside import Inside, PromptCache, ReplacedState, Watcher
 from eyechart_lab.probe.measures.catalogue import QUANTITIES
 from eyechart_lab.probe.measures.readout import (
     FOLDS,
@@ -323,7 +323,7 @@ def test_a_state_put_into_the_embedded_model_does_what_it_does_in_numpy() -> Non
     )
     rows = inside.output_rows([5, 70, 300])
     np.testing.assert_allclose(rows, known._head.T[[5, 70, 300]], atol=1e-5)
-    trunk = Trunk()
+    trunk = PromptCache()
     inside.forward(IDS, trunk=trunk)
     for layer, state in enumerate(donor):
         for place in (len(IDS) - 1, 7):
@@ -372,7 +372,7 @@ def test_states_that_are_put_in(tmp_path: Path, name: str) -> None:
     ).astype(float)
     np.testing.assert_allclose(found / found[0], products / products[0], rtol=1e-3)
     if inside.anatomy.shares:
-        trunk = Trunk()
+        trunk = PromptCache()
         inside.forward(IDS, trunk=trunk)
         early = ReplacedState(0, 3, kept.streams[0][0])
         with pytest.raises(ValueError, match="before the positions"):

@@ -11,20 +11,20 @@ from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.ceilings import ceilings, known_answers
 from eyechart_lab.variants.reading import read_lab
-from eyechart_lab.variants.training.data import Learnt
+from eyechart_lab.variants.training.data import TrainingTask
 
 HERE = Path(__file__).parents[2] / "results" / "laboratory"
 
 
-def learnt(name: str, *, longest: int, lengths: list[int], samples: int = 40) -> Learnt:
+def learnt(name: str, *, longest: int, lengths: list[int], samples: int = 40) -> TrainingTask:
     """A task, trained from 3 symbols on."""
     task = open_task(name, built_in_files()[name], trial=False)
     axes = {axis: [about.default[0]] for axis, about in task.spec.axes.items()}
     asked = plan(task, lengths=lengths, samples=samples, axes=axes, exact=True)
-    return Learnt(asked, 1.0, 3, longest)
+    return TrainingTask(asked, 1.0, 3, longest)
 
 
-def shares(*of: Learnt) -> dict[int, float]:
+def shares(*of: TrainingTask) -> dict[int, float]:
     """Length -> share, of the first task."""
     name = of[0].plan.task.name
     return {length: share for (task, _, length), share in ceilings(of).items() if task == name}

@@ -111,14 +111,14 @@ class TestTrained:
         whole = Path(capsys.readouterr().out.strip())
         losses = [line.split(",")[1] for line in (whole.parent / LOSSES).read_text().splitlines()]
         assert float(losses[-1]) < float(losses[1]) - 2
-        real = training.OfEmbedded.loss_at
+        real = training.EmbeddedTraining.loss_at
 
         def until(of: Any, step: int) -> Any:
             if step == 30:
                 raise KeyboardInterrupt
             return real(of, step)
 
-        monkeypatch.setattr(training.OfEmbedded, "loss_at", until)
+        monkeypatch.setattr(training.EmbeddedTraining, "loss_at", until)
         assert embedded(wanted(tmp_path / "parts"), SMALL) == INTERRUPTED
         monkeypatch.undo()
         embedded(wanted(tmp_path / "parts", dry_run=True), SMALL)

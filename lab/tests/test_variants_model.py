@@ -259,7 +259,7 @@ def test_a_probe_sees_what_the_model_computes(
 
     from eyechart.providers.base import ModelSettings
     from eyechart_lab.probe.hf.inside import open_inside
-    from eyechart_lab.probe.inside import Trunk
+    from eyechart_lab.probe.inside import PromptCache
     from lab.tests.keeper import Keeper
 
     monkeypatch.setattr("eyechart_lab.probe.hf.attention._BLOCK", 4 * 40 * 7)
@@ -286,7 +286,7 @@ def test_a_probe_sees_what_the_model_computes(
     final = whole.hidden_states[-1][0].numpy()
     np.testing.assert_allclose(kept.ended[0], final, atol=1e-3 * np.ptp(final))
     if inside.anatomy.shares:
-        trunk = Trunk()
+        trunk = PromptCache()
         inside.forward(ids[:30], trunk=trunk)
         near = inside.forward(ids, trunk=trunk, last=5)
         np.testing.assert_allclose(near, logits[-5:], atol=bound)

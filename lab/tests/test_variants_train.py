@@ -322,8 +322,10 @@ def test_extra_tokens_are_trained_and_asked(tmp_path: Path, given: str, text: st
     )
     assert asked == text
     order = TrainingOrder.model_validate_json((extra.training / "training.json").read_bytes())
-    learned = train.OfStudy(extra.training, order, wide.backend_tokenizer, CPU)._examples.batch(39)
-    own = train.OfStudy(
+    learned = train.StudyTraining(
+        extra.training, order, wide.backend_tokenizer, CPU
+    )._examples.batch(39)
+    own = train.StudyTraining(
         rope.training,
         order.model_copy(update={"variant": read_variant({})}),
         plain.backend_tokenizer,

@@ -13,7 +13,7 @@ Answer: TypeAlias = str | Reply
 """What a function or an object gives back."""
 
 
-class Completes(Protocol):
+class FunctionModel(Protocol):
     """An object that is asked; `facts`, `count_tokens` and `aclose` of `Provider` may be there."""
 
     def complete(self, request: Request, /) -> Answer | Awaitable[Answer]:
@@ -21,7 +21,7 @@ class Completes(Protocol):
         ...
 
 
-Model: TypeAlias = Callable[[str], Answer | Awaitable[Answer]] | Completes
+Model: TypeAlias = Callable[[str], Answer | Awaitable[Answer]] | FunctionModel
 """A function from a prompt to a reply, which may be `async def`, or an object."""
 
 

@@ -25,7 +25,7 @@ _BYTES = 4
 """Of a logit."""
 
 
-class Computing:
+class LoadedModel:
     """A model with what is known of its passes. Only one thread may use it at a time."""
 
     def __init__(self, model: Any) -> None:
@@ -122,7 +122,7 @@ class Computing:
 class CachedBatch:
     """Rows with their keys and values; ids and masks are tensors on the device of the model."""
 
-    def __init__(self, computing: Computing, mask: Any) -> None:
+    def __init__(self, computing: LoadedModel, mask: Any) -> None:
         self._computing = computing
         self._mask = mask
         """(B, T): 1 for a token, 0 for padding; also of the tokens that `go_on` adds."""

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import torch
 
-from eyechart.providers.hf.computing import Computing
+from eyechart.providers.hf.computing import LoadedModel
 from eyechart.providers.in_process.halving import StoppedError
 
 
 @dataclass(slots=True)
-class Wish:
+class GenerationRequest:
     """A reply to generate."""
 
     ids: Sequence[int]
@@ -47,8 +47,8 @@ class GeneratedTokens:
 
 
 def generate(
-    computing: Computing,
-    wishes: Sequence[Wish],
+    computing: LoadedModel,
+    wishes: Sequence[GenerationRequest],
     end_tokens: frozenset[int],
     *,
     logprobs: bool = False,
@@ -90,7 +90,7 @@ def generate(
             logits = batch.go_on(following.to(computing.device), last=1)[:, -1]
 
 
-def _choose(logits: Any, wishes: Sequence[Wish]) -> list[int]:
+def _choose(logits: Any, wishes: Sequence[GenerationRequest]) -> list[int]:
     """The next token of each row of (B, V) logits: the most probable one, of equal ones the first;
     or one that is drawn.
     """

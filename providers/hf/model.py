@@ -17,8 +17,8 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
-from eyechart.providers.hf.computing import Computing
-from eyechart.providers.hf.generating import GeneratedTokens, Wish, generate
+from eyechart.providers.hf.computing import LoadedModel
+from eyechart.providers.hf.generating import GeneratedTokens, GenerationRequest, generate
 from eyechart.providers.hf.prompts import ChatPrompts
 from eyechart.providers.hf.scoring import TokenChoice, score
 from eyechart.providers.in_process.halving import Halving, StoppedError, is_out_of_memory
@@ -57,7 +57,7 @@ class HfModel:
         ends: frozenset[int],
         closed: Callable[[], bool],
     ) -> None:
-        self._computing = Computing(model)
+        self._computing = LoadedModel(model)
         self._prompts = prompts
         self._name = name
         self._settings = settings
@@ -163,7 +163,7 @@ class HfModel:
     def _generate(self, batch: Sequence[_PromptJob]) -> None:
         settings = self._settings
         wishes = [
-            Wish(
+            GenerationRequest(
                 one.ids,
                 one.room,
                 one.job.request.temperature or 0.0,

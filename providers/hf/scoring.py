@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from eyechart.providers.hf.computing import CachedBatch, Computing
+from eyechart.providers.hf.computing import CachedBatch, LoadedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TokenChoice:
         return len(self.before) + self.longest
 
 
-def score(computing: Computing, choices: Sequence[TokenChoice]) -> list[list[list[float]]]:
+def score(computing: LoadedModel, choices: Sequence[TokenChoice]) -> list[list[list[float]]]:
     """For each choice the log-probabilities of the tokens of each option, in one batch.
 
     Memory: keys and values of all options of all choices at once, and their logits.
@@ -61,7 +61,7 @@ def score(computing: Computing, choices: Sequence[TokenChoice]) -> list[list[lis
 
 
 def _after_first(
-    computing: Computing, batch: CachedBatch, tails: Sequence[Sequence[int]]
+    computing: LoadedModel, batch: CachedBatch, tails: Sequence[Sequence[int]]
 ) -> list[list[float]]:
     """The log-probabilities of all tokens but the first of the tails of the batch's rows."""
     width = max(map(len, tails)) - 1

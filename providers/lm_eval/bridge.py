@@ -26,7 +26,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.in_process.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.lm_eval.args import facts_of, read_args
-from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
+from eyechart.providers.lm_eval.loading import AT_ONCE, QuietOutput, load, one_line
 from eyechart.providers.naming import named, turned_on
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class LmEvalProvider:
         self._settings = settings
         self._kind = settings.model
         self._args = read_args(settings.model_args)
-        self._quiet: Quiet | None = None
+        self._quiet: QuietOutput | None = None
         self._model: LocalModel | ApiModel | None = None
         self._loading = threading.Lock()
         self._using = threading.Lock()
@@ -112,7 +112,7 @@ class LmEvalProvider:
 
         with self._loading:
             if self._model is None:
-                self._quiet = self._quiet or Quiet(self._settings.server_log)
+                self._quiet = self._quiet or QuietOutput(self._settings.server_log)
                 lm, over_http = load(self._kind, self._args, self._quiet)
                 if hasattr(lm, "gguf_completion"):
                     lm, over_http = LlamaServer(lm), LlamaServer

@@ -39,7 +39,7 @@ _QUIET = {
 """Environment variables that progress bars and tokenizers read when they are imported."""
 
 
-class Quiet:
+class QuietOutput:
     """Until it is closed, standard output and the logs of libraries go to a file, or are discarded.
 
     The file descriptor of standard output is redirected, because engines with processes of their
@@ -90,7 +90,7 @@ def one_line(error: BaseException) -> str:
     return redact(described(error))[:_SHOWN]
 
 
-def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
+def load(kind: str, args: Mapping[str, str], quiet: QuietOutput) -> tuple[Any, type]:
     """The model of lm-eval's type `kind`, and the base class of all types that send HTTP requests.
 
     Raises:

@@ -34,7 +34,7 @@ _NOT_BOTH = re.compile(
 """What a server says of two parameters of which it takes one."""
 
 
-class Adapting:
+class AdaptingClient:
     """Asks one model; a parameter that its server refuses is left out of all later requests."""
 
     def __init__(self, form: OpenAIForm, settings: ModelSettings, remedies: Remedies) -> None:

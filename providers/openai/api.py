@@ -27,7 +27,7 @@ from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.http.client import Client
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.naming import named
-from eyechart.providers.openai.adapting import Adapting
+from eyechart.providers.openai.adapting import AdaptingClient
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
 from eyechart.providers.openai.form import (
     OpenAIForm,
@@ -72,11 +72,11 @@ class OpenAIProvider:
         self._names: str | None = None
         """What the server has in place of a model that it does not know; `None`: not asked."""
         self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
-        self._asking = Adapting(self._form, settings, self._remedies)
+        self._asking = AdaptingClient(self._form, settings, self._remedies)
         self._path = path_of(settings)
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; what the server rejects is left out, see `Adapting`."""
+        """The model's reply; what the server rejects is left out, see `AdaptingClient`."""
         send = partial(self._complete, request.prefix)
         try:
             reply = await self._asking.complete(request, send)

@@ -34,7 +34,7 @@ from eyechart.providers.tiny.folder import model_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from eyechart.providers.tiny.runtime import Generated, TinyModel
+    from eyechart.providers.tiny.runtime import GeneratedReply, TinyModel
 
 _MOST_WORKERS = 8
 """Most batches that are generated in parallel."""
@@ -186,7 +186,7 @@ class TinyProvider:
             else:
                 job.settle(self._overflow(len(ids), window))
 
-        def settle(index: int, generated: Generated) -> None:
+        def settle(index: int, generated: GeneratedReply) -> None:
             text, finish_reason = loaded.chat.text(generated.ids), generated.finish_reason
             if self._api == "completions":
                 cut = until_stop(text, fitting[index].request.prompt)

@@ -49,7 +49,7 @@ _CACHE_BYTES = 192 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedReply:
     """A reply."""
 
     ids: tuple[int, ...]
@@ -139,10 +139,10 @@ class TinyModel:
         max_new_tokens: Sequence[int],
         *,
         workers: int = 1,
-        on_finished: Callable[[int, Generated], None] | None = None,
+        on_finished: Callable[[int, GeneratedReply], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         sampling: Sequence[Sampling | None] = (),
-    ) -> list[Generated]:
+    ) -> list[GeneratedReply]:
         """Replies in the order of the prompts: greedy, or drawn where `sampling` says how.
 
         A reply ends with an end token, at its limit in `max_new_tokens`, or when prompt and reply
@@ -160,7 +160,7 @@ class TinyModel:
         ]
         if min(room, default=1) < 1 or not all(prompts):
             raise ValueError(f"no room for a token of reply: {min(room, default=0)}, or no prompt")
-        replies: dict[int, Generated] = {}
+        replies: dict[int, GeneratedReply] = {}
 
         def work(members: list[int]) -> None:
             jobs = [
@@ -243,7 +243,7 @@ class TinyModel:
 
     def _replies(
         self, jobs: Sequence[_Job], should_stop: Callable[[], bool]
-    ) -> Iterator[tuple[int, Generated]]:
+    ) -> Iterator[tuple[int, GeneratedReply]]:
         """Place and reply of each job as it ends.
 
         When a row ends, the last row moves into it, so that the rows stay without gaps.
@@ -267,7 +267,10 @@ class TinyModel:
                 ended = replies[row][-1] in self.config.eos_ids
                 if not ended and len(replies[row]) < jobs[places[row]].room:
                     continue
-                yield places[row], Generated(tuple(replies[row]), "stop" if ended else "length")
+                yield (
+                    places[row],
+                    GeneratedReply(tuple(replies[row]), "stop" if ended else "length"),
+                )
                 last = len(places) - 1
                 ids[row] = ids[last]
                 if row < last:

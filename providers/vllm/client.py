@@ -34,7 +34,7 @@ from eyechart.providers.http.client import Client
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
-from eyechart.providers.openai.adapting import Adapting
+from eyechart.providers.openai.adapting import AdaptingClient
 from eyechart.providers.openai.form import (
     body_of,
     path_of,
@@ -69,7 +69,7 @@ class VllmProvider:
     def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
         self._settings = settings
         self._remedies = Remedies(settings, VLLM_KEY)
-        self._asking = Adapting(vllm_form(settings), settings, self._remedies)
+        self._asking = AdaptingClient(vllm_form(settings), settings, self._remedies)
         self._scores = OptionScores()
         self._gives_chosen: bool | None = None
         """Whether the servers give the probabilities of chosen next tokens; `None`: not known."""
@@ -84,7 +84,7 @@ class VllmProvider:
         self._opening = asyncio.Lock()
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; what the server rejects is left out, see `Adapting`."""
+        """The model's reply; what the server rejects is left out, see `AdaptingClient`."""
         return await self._asking.complete(request, partial(self._complete, request.prefix))
 
     async def _complete(

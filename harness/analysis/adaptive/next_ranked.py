@@ -23,7 +23,7 @@ from eyechart.harness.analysis.adaptive.next_pairs import (
     planned,
 )
 from eyechart.harness.analysis.comparison.comparison_text import margin_text
-from eyechart.harness.analysis.comparison.family import Ranked, Ranking
+from eyechart.harness.analysis.comparison.family import RankedRun, Ranking
 from eyechart.harness.analysis.findings.finding import listed
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.plan.selection import MOST_SAMPLES
@@ -103,11 +103,11 @@ def _ordered(ranking: Ranking) -> list[int]:
     return [place for place, one in enumerate(ranking.runs) if _has_order(one)]
 
 
-def _has_order(one: Ranked) -> bool:
+def _has_order(one: RankedRun) -> bool:
     return one.is_ranked and all(found and found.one_threshold for found in one.estimates.values())
 
 
-def _are_outside(*both: Ranked) -> bool:
+def _are_outside(*both: RankedRun) -> bool:
     """Whether both intervals lie beyond the longest line, or below the shortest, everywhere."""
     ends = [found.length_ci for one in both for found in one.estimates.values() if found]
     return all(low.sign == ">" for low, _ in ends) or all(high.sign == "<" for _, high in ends)
@@ -162,7 +162,7 @@ def more_of_open(
     return wanted
 
 
-def _with_rows(ranked: Ranked, rows: int) -> Counts:
+def _with_rows(ranked: RankedRun, rows: int) -> Counts:
     """The cells of a run with so many rows more, at most."""
     wanted = dict(planned(ranked.run))
     for condition, estimate in ranked.estimates.items():

@@ -24,9 +24,9 @@ from eyechart.harness.analysis.comparison.length_difference import (
     sides_difference,
 )
 from eyechart.harness.analysis.comparison.paired_curves import (
-    Compared,
     LineDifference,
     PairedArea,
+    PairedLines,
     compare_pairs,
     compare_unpaired,
     holm,
@@ -53,7 +53,7 @@ class ConditionComparison:
 
     condition: Condition
     """The axis values that both sides share."""
-    paired: Compared
+    paired: PairedLines
     """The comparison of each line."""
     p_values: tuple[float, ...]
     """The p-value of each line, with Holm's correction for all tests of the comparison."""
@@ -437,7 +437,7 @@ def sides_of(
 
 def _lines(
     first: JudgedCondition, second: JudgedCondition, sides: Sides, *, unpaired: bool
-) -> Compared | None:
+) -> PairedLines | None:
     """The comparison of each line; `None` if no sample is scored on both sides."""
     if first.curve is None or second.curve is None:
         return None

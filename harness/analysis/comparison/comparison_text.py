@@ -14,7 +14,7 @@ from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
 from eyechart.harness.analysis.comparison.signed_text import signed_end, with_ends
 from eyechart.harness.analysis.findings.not_known import alike, facts, under
 from eyechart.harness.analysis.length.effective_length import limited_by
-from eyechart.harness.analysis.samples.doing import Doing, doing
+from eyechart.harness.analysis.samples.doing import VerbPhrase, doing
 from eyechart.harness.settings.judging import MARGIN, Margin, factor_of
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
@@ -50,7 +50,7 @@ def ahead_behind(comparison: Comparison) -> tuple[str, str]:
     return names[::-1] if _is_behind(comparison) else names
 
 
-def _doing(comparison: Comparison) -> Doing:
+def _doing(comparison: Comparison) -> VerbPhrase:
     """What the sides do that is right."""
     sides = [side for one in comparison.conditions for side in one.sides]
     return doing(sides, comparison.task)

@@ -78,7 +78,7 @@ def ranks_text(ranks: tuple[int, int] | None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedRun:
     """One of several runs that are compared."""
 
     name: str
@@ -108,7 +108,7 @@ class Ranked:
 class Ranking:
     """Several runs of one task, and the comparison of each pair of them, as one family."""
 
-    runs: tuple[Ranked, ...]
+    runs: tuple[RankedRun, ...]
     """By effective length, the longest first."""
     reference: int
     """Place of the run that was named first."""
@@ -186,7 +186,7 @@ def rank_runs(
     """
     common = conditions_of_all(runs)
     named = [
-        Ranked(
+        RankedRun(
             name,
             run,
             {condition: run.conditions[condition].effective_length() for condition in common},

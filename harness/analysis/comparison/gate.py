@@ -54,7 +54,7 @@ def luck(run: JudgedRun) -> float | None:
 
 
 @dataclass(frozen=True)
-class Gated:
+class GateResult:
     """A comparison, judged as a gate does."""
 
     comparison: Comparison
@@ -97,7 +97,7 @@ class Gated:
         return self.verdict in (*FAILING[fail_if], *UNJUDGED)
 
 
-def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -> Gated:
+def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -> GateResult:
     """Counts what the second run lacks of the first, except where a side chose its own samples, or
     the rows are others.
     """
@@ -113,10 +113,10 @@ def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -
         without += scored - (int(pair[0].scored.sum()) if pair else 0)
     if not comparison.is_paired:
         samples = without = 0
-    return Gated(comparison, margin, without, samples, is_decided)
+    return GateResult(comparison, margin, without, samples, is_decided)
 
 
-def exit_code(several: Collection[Gated], fail_if: str) -> int:
+def exit_code(several: Collection[GateResult], fail_if: str) -> int:
     """`WORSE` if a verdict is worse or better, and `fail_if` names that; else `UNDECIDED` if one is
     open, and `fail_if` names that, or a side cannot be judged.
     """

@@ -218,11 +218,11 @@ def sides_difference(first: Side, second: Side, *, paired: bool = True) -> Lengt
     return _of_ends((first.length, second.length), _middle(ends), ends, one_threshold=single)
 
 
-def joined(first: Side, second: Side, *, paired: bool) -> Joined:
+def joined(first: Side, second: Side, *, paired: bool) -> JoinedPosteriors:
     """The posteriors of both crossings; with `paired` rows correlated as the answers are."""
     correlation = _correlation(first.fit.row_sums, second.fit.row_sums) if paired else 0.0
     caution = _CAUTION if first.is_narrow and second.is_narrow else _MORE_CAUTION
-    return Joined(first.crossings, second.crossings, correlation, caution)
+    return JoinedPosteriors(first.crossings, second.crossings, correlation, caution)
 
 
 def _of_ends(
@@ -266,7 +266,7 @@ def _two_sided(level: float) -> float:
 
 
 LEAST_P = _two_sided(float(_LEVELS[0]))
-"""No p-value is smaller; where `Joined.least_p` is, so is the p-value."""
+"""No p-value is smaller; where `JoinedPosteriors.least_p` is, so is the p-value."""
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
@@ -312,7 +312,7 @@ def _middle(ends: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JoinedPosteriors:
     """The posteriors of two crossings, joined by a normal copula.
 
     Its correlation is that of the rows' sums of residuals, less their standard error, and never
@@ -333,8 +333,8 @@ class Joined:
         return np.array([lower, -upper])
 
     @property
-    def swapped(self) -> Joined:
-        return Joined(self.second, self.first, self.correlation, self.caution)
+    def swapped(self) -> JoinedPosteriors:
+        return JoinedPosteriors(self.second, self.first, self.correlation, self.caution)
 
     @cached_property
     def _levels(self) -> tuple[float, float]:
@@ -371,7 +371,7 @@ class Joined:
         return _two_sided(_level(_lower_ends(one, reach)[:-1]))
 
 
-def _above_median(pair: Joined) -> float:
+def _above_median(pair: JoinedPosteriors) -> float:
     """A value a little above the median of the difference, as low as it may be: no end lies beyond
     it. Infinite where the values that have limits do not reach it.
     """
@@ -387,7 +387,7 @@ def _above_median(pair: Joined) -> float:
     return high
 
 
-def _lower_ends(pair: Joined, most: float) -> Floats:
+def _lower_ends(pair: JoinedPosteriors, most: float) -> Floats:
     """The lower end of the difference at each of `_LEVELS`, and its median, where the first
     crossing is as low as it may be and the second one as high: weighted quantiles of all pairs of
     values. Only values up to `most` are sorted, which takes most of the time of a pair; ends beyond
@@ -403,7 +403,7 @@ def _lower_ends(pair: Joined, most: float) -> Floats:
     return ends
 
 
-def _share_up_to(pair: Joined, most: float) -> float:
+def _share_up_to(pair: JoinedPosteriors, most: float) -> float:
     """The probability that the difference, as low as it may be, is at most `most`."""
     places = np.searchsorted(pair.second[1], pair.first[0] - most)
     shares = _weights(pair.correlation)[1]

@@ -119,7 +119,7 @@ answers to the same row of symbols."""
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class PairedLines:
     """First against second on each line that both have."""
 
     pair: Pair
@@ -135,7 +135,7 @@ class Compared:
         return mean_area([self.pair], resamples=self.resamples) if self.is_paired else None
 
     @property
-    def swapped(self) -> Compared:
+    def swapped(self) -> PairedLines:
         lengths = tuple(line.swapped for line in self.lengths)
         return replace(self, pair=self.pair[::-1], lengths=lengths)
 
@@ -169,7 +169,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
     return shared_first, shared_second
 
 
-def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES) -> Compared:
+def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES) -> PairedLines:
     """Compares the two curves of `pair` on each line and by area.
 
     The interval at a length depends only on the answers at that length. It uses four times as many
@@ -179,7 +179,7 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES) -> Compared:
     if first.draws is not None or second.draws is not None:
         places = range(len(first.lines))
         drawn = tuple(_drawn_length(pair, place, 4 * resamples) for place in places)
-        return Compared(pair, drawn, resamples)
+        return PairedLines(pair, drawn, resamples)
     both = (first.correct * second.correct).sum(axis=0)
     only_first = (first.correct > second.correct).sum(axis=0)
     only_second = (second.correct > first.correct).sum(axis=0)
@@ -193,7 +193,7 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES) -> Compared:
         lengths.append(
             LineDifference(line, sum(counts), *shares, ends, mcnemar(*discordant), *discordant)
         )
-    return Compared(pair, tuple(lengths), resamples)
+    return PairedLines(pair, tuple(lengths), resamples)
 
 
 def _drawn_length(pair: Pair, place: int, resamples: int) -> LineDifference:
@@ -358,7 +358,7 @@ def holm(p_values: Sequence[float], tests: int | None = None) -> list[float]:
     return adjusted
 
 
-def compare_unpaired(first: Curve, second: Curve) -> Compared:
+def compare_unpaired(first: Curve, second: Curve) -> PairedLines:
     """Compares two curves on each line that both have; they may have none in common. A row with
     several draws counts as one answer: their mean.
     """
@@ -380,7 +380,7 @@ def compare_unpaired(first: Curve, second: Curve) -> Compared:
                 n_second=int(other_n),
             )
         )
-    return Compared((first, second), tuple(lengths), is_paired=False)
+    return PairedLines((first, second), tuple(lengths), is_paired=False)
 
 
 def difference_interval(

@@ -12,7 +12,7 @@ from eyechart.harness.analysis.comparison.gate import (
     BASELINE,
     MANY_ALARMS,
     UNJUDGED,
-    Gated,
+    GateResult,
     luck,
     unlucky,
 )
@@ -31,7 +31,7 @@ _ENOUGH = 4
 """Replies to each row of a baseline that make an unlucky one rare."""
 
 
-def of_gate(gated: Gated, *, was_asked: bool) -> list[Finding]:
+def of_gate(gated: GateResult, *, was_asked: bool) -> list[Finding]:
     """What became of the run, why, what is missing, and what it shows by itself. `was_asked`: this
     command asked it samples of the baseline.
     """
@@ -88,7 +88,7 @@ def _capital(finding: Finding) -> Finding:
     return replace(finding, sentence=sentence)
 
 
-def shown_of(gated: Gated) -> Comparison:
+def shown_of(gated: GateResult) -> Comparison:
     """The comparison that a gate shows: of a run that is worse, that of the conditions by which."""
     return (gated.by_sight if gated.verdict == "worse" else None) or gated.comparison
 

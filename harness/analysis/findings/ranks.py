@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from eyechart.harness.analysis.comparison.family import Ranked, Ranking
+from eyechart.harness.analysis.comparison.family import RankedRun, Ranking
 from eyechart.harness.analysis.findings.at_lengths import longer_replies, suited
 from eyechart.harness.analysis.findings.finding import (
     MOST_NAMES,
@@ -21,7 +21,7 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.analysis.ranking.cost_at import costs_at
 from eyechart.harness.analysis.ranking.standing import Standing
-from eyechart.harness.analysis.samples.doing import FORMS, Doing, doing
+from eyechart.harness.analysis.samples.doing import FORMS, VerbPhrase, doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import Condition
@@ -234,7 +234,7 @@ def _apart(*, pairs: int) -> str:
 APART = Kind("apart", "note", "models that cannot be compared", _apart)
 
 
-def _outside(ranked: Ranked) -> str:
+def _outside(ranked: RankedRun) -> str:
     """`beyond the longest line asked` if the effective lengths of a run lie there under all
     conditions, or the like below the shortest line; else empty.
     """
@@ -246,13 +246,13 @@ def _outside(ranked: Ranked) -> str:
     return places.get(next(iter(signs)), "") if len(signs) == 1 else ""
 
 
-def _is_beyond(ranked: Ranked) -> bool:
+def _is_beyond(ranked: RankedRun) -> bool:
     """Whether the length of a run that is ranked lies beyond its lines under a condition."""
     lengths = [one and one.length for one in ranked.estimates.values()]
     return ranked.is_ranked and any(length and length.sign == ">" for length in lengths)
 
 
-def _further(verb: Doing, shorter: Sequence[str], others: int, *, plural: bool) -> str:
+def _further(verb: VerbPhrase, shorter: Sequence[str], others: int, *, plural: bool) -> str:
     """What the best run of a ranking is shown to do, as a predicate."""
     does, are = (verb.many, "are") if plural else (verb.one, "is")
     if not shorter:

@@ -17,8 +17,8 @@ from eyechart.harness.analysis.comparison.length_difference import (
 from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.length.interval import reach_text
-from eyechart.harness.analysis.order.apart import Apart
-from eyechart.harness.analysis.order.words import ANY, WORDS, Told, answers_of
+from eyechart.harness.analysis.order.apart import ApartLength
+from eyechart.harness.analysis.order.words import ANY, WORDS, OrderWords, answers_of
 from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 
@@ -97,7 +97,7 @@ def _words(
     longest: str,
     near_length: EffectiveLength | None,
     near: float,
-    apart: Apart | None,
+    apart: ApartLength | None,
     answers: str,
     conditions: int,
     further_than: int,
@@ -144,8 +144,8 @@ def _beside(
     exact: EffectiveLength,
     near_length: EffectiveLength | None,
     near: float,
-    apart: Apart | None,
-    words: Told,
+    apart: ApartLength | None,
+    words: OrderWords,
 ) -> tuple[str, str]:
     """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond 1157,
     the longest pair tested (95 % interval from 741)`; empty where answers have no such length, and

@@ -12,7 +12,7 @@ import numpy as np
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import span_text
-from eyechart.harness.analysis.samples.draws import Drawn
+from eyechart.harness.analysis.samples.draws import DrawSummary
 from eyechart.harness.analysis.samples.drift import drift
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
@@ -250,7 +250,7 @@ STEPS = Kind("steps", "note", "all lengths asked are exact multiples of one numb
 
 
 def _draws(**facts: Any) -> str:
-    return str(Drawn(**facts))
+    return str(DrawSummary(**facts))
 
 
 DRAWS = Kind(

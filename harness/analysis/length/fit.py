@@ -31,7 +31,7 @@ from eyechart.harness.analysis.length.falling_curve import (
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.length.one_threshold import (
     LEVEL,
-    Together,
+    RowCorrelation,
     are_chosen,
     one_threshold_p,
     pairs_of_rows,
@@ -73,7 +73,7 @@ class Fit:
     """The posterior of the curve: one set of answers, R = 1."""
     row_sums: Floats
     """How much better the model was on each row than expected: shape (N,)."""
-    together: Together
+    together: RowCorrelation
     """How answers to one row go together."""
     dispersion: float
     """Factor by which the answers vary more than independent ones; below 1 only where a row's
@@ -397,7 +397,7 @@ def fit(samples: Curve, threshold: float, *, longest: float = 0.0) -> Fit:
         answered=answered,
         curve=second,
         row_sums=row_sums,
-        together=Together(
+        together=RowCorrelation(
             row_correlation(samples), pairs_of_rows(places, samples.scored, bins.count)
         ),
         dispersion=dispersion,

@@ -57,7 +57,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """How near the copies of N samples are to their rows, see `score.copies.Copied`."""
+    """How near the copies of N samples are to their rows, see `score.copies.CopyCredit`."""
 
     off: Floats
     nearer: Floats
@@ -74,7 +74,7 @@ class Choices:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredSamples:
     """The scored samples of one condition: N of them, in any order. Each column has shape (N,)."""
 
     lines: Sequence[Line]
@@ -189,7 +189,7 @@ class Scored:
         return found
 
 
-def scored_length(samples: Scored, threshold: float) -> EffectiveLength:
+def scored_length(samples: ScoredSamples, threshold: float) -> EffectiveLength:
     """The effective length of a condition, as far as it is known, and what limits it."""
     strict = effective_length(samples.curve, threshold)
     if samples.has_same_rows:
@@ -213,7 +213,7 @@ def scored_length(samples: Scored, threshold: float) -> EffectiveLength:
 
 
 def _bounded(
-    strict: EffectiveLength, samples: Scored, threshold: float, limit: Limit
+    strict: EffectiveLength, samples: ScoredSamples, threshold: float, limit: Limit
 ) -> EffectiveLength:
     """The bounds that are left where something else than sight limits a length."""
     low = strict.length_ci[0]
@@ -222,7 +222,7 @@ def _bounded(
     return replace(strict, length=known, length_ci=(low, high), limit=limit)
 
 
-def _limit(samples: Scored, allowed: Bound) -> Limit:
+def _limit(samples: ScoredSamples, allowed: Bound) -> Limit:
     """What makes replies fail up to the length `allowed`, which other readings allow."""
     most = math.inf if allowed.sign == ">" else allowed.length
     failing = ~samples.right & (samples.lengths <= most)

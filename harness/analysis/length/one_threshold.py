@@ -42,7 +42,7 @@ def level_of(numbers: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class RowCorrelation:
     """How much alike the answers to the same row of symbols are at different lengths."""
 
     correlation: float
@@ -51,13 +51,13 @@ class Together:
     """Number of pairs of answers to the same row, one answer in each of two bins, summed over all
     rows: shape (B, B). An answer and itself count as a pair too."""
 
-    def up_to(self, count: int) -> Together:
+    def up_to(self, count: int) -> RowCorrelation:
         """Without the bins from `count` on."""
-        return Together(self.correlation, self.pairs[:count, :count])
+        return RowCorrelation(self.correlation, self.pairs[:count, :count])
 
 
 def pairs_of_rows(places: npt.NDArray[np.int64], scored: Floats, bins: int) -> Floats:
-    """See `Together.pairs`. `places` has the bin of each answer, shape (N, L), as `scored`."""
+    """See `RowCorrelation.pairs`. `places`: the bin of each answer, shape (N, L), as `scored`."""
     rows = np.arange(len(places))[:, None] * bins
     sums = np.bincount((rows + places).ravel(), scored.ravel(), len(places) * bins)
     counts = sums.astype(float).reshape(len(places), bins)
@@ -110,7 +110,7 @@ def one_threshold_p(
     threshold: float,
     centres: Floats,
     *,
-    together: Together | None = None,
+    together: RowCorrelation | None = None,
 ) -> float:
     """The p-value of an accuracy that falls below the threshold once, or never.
 
@@ -193,7 +193,7 @@ def _log_likelihood(correct: Floats, answered: Floats) -> Floats:
 
 
 def _variance(
-    together: Together,
+    together: RowCorrelation,
     windows: _Windows,
     asked: Floats,
     centres: Floats,

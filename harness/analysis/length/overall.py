@@ -11,7 +11,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 
 
-class Overall(NamedTuple):
+class OverallAccuracy(NamedTuple):
     """The share of correct replies among all scored ones, with its 95 % interval."""
 
     accuracy: float
@@ -19,7 +19,7 @@ class Overall(NamedTuple):
     high: float
 
 
-def overall(judged: JudgedCondition) -> Overall | None:
+def overall(judged: JudgedCondition) -> OverallAccuracy | None:
     """The overall accuracy. `None` if nothing was scored. `None` also for an adaptive condition,
     because its samples lie where the accuracy falls.
 
@@ -48,4 +48,4 @@ def overall(judged: JudgedCondition) -> Overall | None:
         together = max(1.0, float((sums**2).sum() / (residuals**2).sum()))
     ends = wilson(right.sum() / together, n / together)
     assert ends is not None  # n is above 0
-    return Overall(accuracy, *ends)
+    return OverallAccuracy(accuracy, *ends)

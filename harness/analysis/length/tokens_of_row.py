@@ -17,7 +17,7 @@ import numpy.typing as npt
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.interval import Bound, Span, student
 from eyechart.harness.spec import Separator, TaskSpec
-from eyechart.harness.spec.counted import CountedPrompt
+from eyechart.harness.spec.token_counts import CountedPrompt
 
 Source: TypeAlias = Literal["usage", "scored", "tokenizer"]
 """`usage`: estimated from the prompt tokens that came back. `scored`: from those of the prompts

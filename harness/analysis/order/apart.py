@@ -19,8 +19,8 @@ from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.falling_curve import falling_curve
 from eyechart.harness.analysis.length.fit import Fit, seen_share
 from eyechart.harness.analysis.length.interval import Bound, Span, wilson
-from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.length.one_threshold import Together, level_of, one_threshold_p
+from eyechart.harness.analysis.length.limits import ScoredSamples
+from eyechart.harness.analysis.length.one_threshold import RowCorrelation, level_of, one_threshold_p
 from eyechart.harness.analysis.order.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.order.resolution import SHARE
 
@@ -50,7 +50,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class ApartLength:
     """The length to which rows are told apart: that differ by a fifth, or copies from rows with two
     symbols exchanged, or from a control. Pairs stand at the geometric mean of both lengths, so the
     tested range ends before the longest row.
@@ -113,7 +113,7 @@ def _most_weight(rows: Places, sides: Sequence[Places], replies: Replies) -> Flo
     return np.where(is_few, np.minimum(most, 1), most)
 
 
-def apart(samples: Scored, replies: Replies, shares: Shares) -> Apart:
+def apart(samples: ScoredSamples, replies: Replies, shares: Shares) -> ApartLength:
     """The length. Missing answers count as ties. Where it would be longer without those replies
     that did not fail by sight, or where wrong replies were misread, only its lower end is known.
     """
@@ -126,7 +126,9 @@ def apart(samples: Scored, replies: Replies, shares: Shares) -> Apart:
     return limited(found, allowed, longest, is_misread=bool(samples.misread.any()))
 
 
-def limited(found: Apart, allowed: Bound | None, longest: float, *, is_misread: bool) -> Apart:
+def limited(
+    found: ApartLength, allowed: Bound | None, longest: float, *, is_misread: bool
+) -> ApartLength:
     """The length, where replies did not fail by sight, and without these it is `allowed`."""
     low, high = found.length_ci
     is_longer = high.sign != ">" and (
@@ -138,7 +140,7 @@ def limited(found: Apart, allowed: Bound | None, longest: float, *, is_misread: 
     return replace(found, length=known, length_ci=(low, Bound(">", longest)), is_limited=True)
 
 
-def apart_of(replies: Replies, shares: Shares) -> Apart:
+def apart_of(replies: Replies, shares: Shares) -> ApartLength:
     """The length, with ties for missing answers."""
     shortest, longest = _ends(shares.of, replies)
     if (shares.pairs > 0).sum() < FEWEST_LINES:
@@ -151,8 +153,8 @@ def apart_of(replies: Replies, shares: Shares) -> Apart:
 
 
 def _broken(shares: Shares, fitted: Fit) -> tuple[int, ...]:
-    """See `Apart.broken`: the first such lines, if by the test of the effective length, with each
-    line as one bin, the shares have no single threshold.
+    """See `ApartLength.broken`: the first such lines, if by the test of the effective length, with
+    each line as one bin, the shares have no single threshold.
     """
     answered = np.rint(shares.weight / shares.dispersion) * (shares.pairs > 0)
     lines = np.flatnonzero(answered)
@@ -179,18 +181,18 @@ def _broken(shares: Shares, fitted: Fit) -> tuple[int, ...]:
     return tuple(broken)
 
 
-def named_length(fitted: Fit | None, shortest: float, longest: float) -> Apart:
+def named_length(fitted: Fit | None, shortest: float, longest: float) -> ApartLength:
     """The length of a fit; not known without one. It is named only with a lower end: the estimate
     alone was within the range for 9 % of shuffled answers.
     """
     if fitted is None:
-        return Apart(None, (Bound("<", shortest), Bound(">", longest)))
+        return ApartLength(None, (Bound("<", shortest), Bound(">", longest)))
     low, high = fitted.between_quantiles()
     length: Bound | None = fitted.median
     if low.sign == "<":
         is_below = fitted.median.sign == "<" and high.sign != ">"
         length = Bound("<", shortest) if is_below else None
-    return Apart(length, (low, high))
+    return ApartLength(length, (low, high))
 
 
 def _ends(pairs: Pairs, replies: Replies) -> tuple[float, float]:
@@ -222,7 +224,7 @@ def _fit(shares: Shares, bins: Bins) -> Fit:
         answered=answered,
         curve=falling_curve(*counts, seen_share(SHARE, CHANCE), bins.centres, chances),
         row_sums=shares.row_sums,
-        together=Together(0.0, np.zeros((bins.count, bins.count))),
+        together=RowCorrelation(0.0, np.zeros((bins.count, bins.count))),
         dispersion=shares.dispersion,
         chance=CHANCE,
         gaps=[(high, low) for (_, high), (low, _) in pairwise(ends)],

@@ -12,13 +12,19 @@ import numpy.typing as npt
 from eyechart.harness.analysis.length.curve import Floats, curve
 from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.analysis.length.interval import at_most, wilson
-from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.order.apart import CHANCE, FEWEST_LINES, Apart, limited, named_length
+from eyechart.harness.analysis.length.limits import ScoredSamples
+from eyechart.harness.analysis.order.apart import (
+    CHANCE,
+    FEWEST_LINES,
+    ApartLength,
+    limited,
+    named_length,
+)
 from eyechart.harness.analysis.order.order import LEAST_ROWS, Order, OrderOfLine
 from eyechart.harness.analysis.order.resolution import SHARE
 
 
-def order_of_copies(samples: Scored) -> Order | None:
+def order_of_copies(samples: ScoredSamples) -> Order | None:
     """The shares of copies that are nearer to their rows, line by line, and the length to which
     three quarters are; `None` where no row has another one beside it.
     """
@@ -57,12 +63,12 @@ def _of_line(nearer: Floats, indexes: Floats) -> OrderOfLine:
 
 
 def _apart(
-    samples: Scored, kept: npt.NDArray[np.bool_], lines: int, ends: tuple[float, float]
-) -> Apart:
+    samples: ScoredSamples, kept: npt.NDArray[np.bool_], lines: int, ends: tuple[float, float]
+) -> ApartLength:
     return named_length(None if lines < FEWEST_LINES else _fit(samples, kept), *ends)
 
 
-def _fit(samples: Scored, kept: npt.NDArray[np.bool_]) -> Fit:
+def _fit(samples: ScoredSamples, kept: npt.NDArray[np.bool_]) -> Fit:
     assert samples.copies is not None
     nearer = curve(
         samples.lengths[kept],

@@ -8,7 +8,7 @@ import numpy as np
 
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound
-from eyechart.harness.analysis.length.limits import Scored, scored_length
+from eyechart.harness.analysis.length.limits import ScoredSamples, scored_length
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.settings.judging import NEAR
@@ -17,10 +17,10 @@ _NEARLY = 1e-9
 
 
 def near_length(
-    samples: Scored, exact: EffectiveLength, threshold: float, near: float = NEAR
+    samples: ScoredSamples, exact: EffectiveLength, threshold: float, near: float = NEAR
 ) -> EffectiveLength | None:
     """The length up to which answers are near, by the curve that the `exact` length has; `None`
-    where answers are neither counts, see `Scored.counts`, nor copies.
+    where answers are neither counts, see `ScoredSamples.counts`, nor copies.
 
     An exact answer is near. So no length, and no end of an interval, is below that of `exact`,
     which two fits of the same replies alone do not promise.
@@ -37,7 +37,7 @@ def near_length(
     return replace(found, length=length, length_ci=(low, high))
 
 
-def judged_near(samples: Scored, near: float) -> Scored:
+def judged_near(samples: ScoredSamples, near: float) -> ScoredSamples:
     """The samples, judged by whether the answer is at most `near` of its target away from it; of
     a copy this share of its row may be missing behind its right beginning, or too much.
     """

@@ -13,8 +13,15 @@ import numpy as np
 
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.interval import at_most, wilson
-from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.order.apart import CHANCE, Apart, Shares, apart, apart_of, shares_of
+from eyechart.harness.analysis.length.limits import ScoredSamples
+from eyechart.harness.analysis.order.apart import (
+    CHANCE,
+    ApartLength,
+    Shares,
+    apart,
+    apart_of,
+    shares_of,
+)
 from eyechart.harness.analysis.order.pairs import Replies
 from eyechart.harness.analysis.order.resolution import (
     FEWEST_ROWS,
@@ -26,7 +33,7 @@ from eyechart.harness.analysis.order.resolution import (
 
 REVERSED, HEAPED, CONSTANT, BROKEN = PATTERNS = ("reversed", "heaped", "constant", "broken")
 """What the answers of a line may be: in the opposite order, mostly multiples of ten, nearly always
-the same, or out of order between lines that are in order (`Apart.broken`)."""
+the same, or out of order between lines that are in order (`ApartLength.broken`)."""
 LEAST_ROWS = 4
 """With fewer rows no share of a line is given."""
 _FEWEST_ANSWERS = 8
@@ -68,14 +75,14 @@ class Order:
     """How the answers of a condition order its rows."""
 
     lines: Mapping[int, OrderOfLine]
-    """Number of a line in `Scored.lines` -> its order; lines with a reply."""
-    apart: Apart
+    """Number of a line in `ScoredSamples.lines` -> its order; lines with a reply."""
+    apart: ApartLength
     """To which length rows are told apart."""
 
 
-def order(samples: Scored, conditions: int = 1) -> Order | None:
+def order(samples: ScoredSamples, conditions: int = 1) -> Order | None:
     """The order of one of so many `conditions` of a run; `None` where answers are no counts, see
-    `Scored.counts`. Patterns are corrected for the lines of all conditions.
+    `ScoredSamples.counts`. Patterns are corrected for the lines of all conditions.
     """
     replies = Replies.of(samples)
     if replies is None:
@@ -84,7 +91,9 @@ def order(samples: Scored, conditions: int = 1) -> Order | None:
     return _order(replies, shares, conditions, apart(samples, replies, shares))
 
 
-def order_of_control(samples: Scored, control: Scored, conditions: int = 1) -> Order | None:
+def order_of_control(
+    samples: ScoredSamples, control: ScoredSamples, conditions: int = 1
+) -> Order | None:
     """How the margins of the odd option order rows that have it and those of their `control`;
     `None` where these are not choices between the same two options.
     """
@@ -95,7 +104,7 @@ def order_of_control(samples: Scored, control: Scored, conditions: int = 1) -> O
     return _order(replies, shares, conditions, apart_of(replies, shares))
 
 
-def _order(replies: Replies, shares: Shares, conditions: int, found: Apart) -> Order:
+def _order(replies: Replies, shares: Shares, conditions: int, found: ApartLength) -> Order:
     lines = _lines(replies, shares, conditions)
     for number in replies.numbers[list(found.broken)].tolist():
         lines[number] = replace(lines[number], pattern=lines[number].pattern or BROKEN)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.length.curve import Floats
-from eyechart.harness.analysis.length.limits import Scored
+from eyechart.harness.analysis.length.limits import ScoredSamples
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES
 
 Places = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Replies:
     answers: Floats
     """NaN where none was read."""
     numbers: Places
-    """The numbers of these lines in `Scored.lines`: shape (L,)."""
+    """The numbers of these lines in `ScoredSamples.lines`: shape (L,)."""
     edges: Floats
     """Lengths between neighbouring lines: shape (L - 1,)."""
     is_control: bool = False
@@ -47,7 +47,7 @@ class Replies:
     answers are margins of one option; pairs are then those of one line."""
 
     @classmethod
-    def of(cls, samples: Scored, *, without_set_aside: bool = False) -> Replies | None:
+    def of(cls, samples: ScoredSamples, *, without_set_aside: bool = False) -> Replies | None:
         """The replies of the first rows of each line; `None` where there are none, or where answers
         are no counts. `without_set_aside` leaves out those that did not fail by sight.
         """
@@ -80,7 +80,7 @@ class Replies:
         )
 
     @classmethod
-    def of_control(cls, samples: Scored, control: Scored) -> Replies | None:
+    def of_control(cls, samples: ScoredSamples, control: ScoredSamples) -> Replies | None:
         """The margins of the odd option, where it stands in the row and in its `control`; `None`
         where the two are not choices between the same two options.
         """
@@ -190,7 +190,7 @@ class Replies:
         return self._pairs(smaller[kept], larger[kept])
 
 
-def _edges(samples: Scored, numbers: Places) -> Floats:
+def _edges(samples: ScoredSamples, numbers: Places) -> Floats:
     highs, lows = (
         np.array([getattr(samples.lines[place], end) for place in numbers], float)
         for end in ("high", "low")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eyechart.harness.analysis.length.limits import Scored
+from eyechart.harness.analysis.length.limits import ScoredSamples
 from eyechart.harness.analysis.order.resolution import SHARE
 
 _PAIRS = f"at least {100 * SHARE:g} %"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OrderWords:
     """The words of one kind of answers; `{share}` is how far a near answer may be off, in percent,
     `{threshold}` how many must be near.
     """
@@ -28,7 +28,7 @@ class Told:
     """What stands at the end of the range in which rows are told apart."""
 
 
-COUNTS = Told(
+COUNTS = OrderWords(
     "within {share} %",
     "the length up to which its answers are at most {share} % off in at least {threshold} of its "
     "replies.",
@@ -38,7 +38,7 @@ COUNTS = Told(
     "apart (20 %)",
     "the longest pair tested",
 )
-COPIES = Told(
+COPIES = OrderWords(
     "right but for {share} % at the end",
     "the length up to which all of a copy but {share} % at its end is right in at least "
     "{threshold} of its replies.",
@@ -47,7 +47,7 @@ COPIES = Told(
     f"symbols exchanged, in {_PAIRS} of them.",
     "apart (exchanged)",
 )
-CONTROL = Told(
+CONTROL = OrderWords(
     "",
     "",
     "tells, by probabilities, a row from its control",
@@ -55,7 +55,7 @@ CONTROL = Told(
     f"the control, in {_PAIRS} of pairs.",
     "apart (control)",
 )
-ANY = Told(
+ANY = OrderWords(
     COUNTS.near,
     "the length up to which an answer is at most {share} % off, or all of a copy but {share} % at "
     "its end is right, in at least {threshold} of its replies.",
@@ -70,7 +70,7 @@ WORDS = {"counts": COUNTS, "copies": COPIES, "choices": CONTROL}
 """What the answers are -> the words for them."""
 
 
-def answers_of(samples: Scored) -> str:
+def answers_of(samples: ScoredSamples) -> str:
     """Which of `WORDS` the answers of these samples are; empty if they are none of them."""
     if samples.choices is not None:
         return "choices"
@@ -79,7 +79,7 @@ def answers_of(samples: Scored) -> str:
     return "counts" if samples.counts else ""
 
 
-def words_of(answers: Iterable[str]) -> Told:
+def words_of(answers: Iterable[str]) -> OrderWords:
     """The words for all of these `answers_of` several conditions together."""
     found = {one for one in answers if one}
     return WORDS[found.pop()] if len(found) == 1 else ANY

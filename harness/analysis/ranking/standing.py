@@ -16,7 +16,7 @@ from eyechart.harness.analysis.comparison.comparability import (
 )
 from eyechart.harness.analysis.comparison.comparison import Comparison, compare_runs, sides_of
 from eyechart.harness.analysis.comparison.family import (
-    Ranked,
+    RankedRun,
     Ranking,
     in_family,
     is_default,
@@ -25,7 +25,7 @@ from eyechart.harness.analysis.comparison.family import (
 )
 from eyechart.harness.analysis.comparison.length_difference import (
     LEAST_P,
-    Joined,
+    JoinedPosteriors,
     Side,
     Sides,
     joined,
@@ -102,12 +102,12 @@ def standing(runs: Sequence[tuple[str, JudgedRun]]) -> Standing:
     the number of models minus those that, by test, see less far.
     """
     condition = _condition([run for _, run in runs])
-    ranked: list[Ranked] = []
-    absent: list[Ranked] = []
+    ranked: list[RankedRun] = []
+    absent: list[RankedRun] = []
     for name, run in runs:
         judged = run.conditions.get(condition)
         estimate = judged.effective_length() if judged else None
-        one = Ranked(name, run, {condition: estimate})
+        one = RankedRun(name, run, {condition: estimate})
         (ranked if one.is_ranked else absent).append(one)
     ranked.sort(key=lambda one: one.rank_key)
     complete = len(ranked) <= MOST_IN_PAIRS
@@ -234,7 +234,7 @@ def length_tests(
     return {**dict.fromkeys(pairs, LengthTest(None, 0)), **tests_between(between)}
 
 
-def tests_between(between: Mapping[Pair, Joined]) -> dict[Pair, LengthTest]:
+def tests_between(between: Mapping[Pair, JoinedPosteriors]) -> dict[Pair, LengthTest]:
     """The test of each pair of crossings, as one family.
 
     Holm's correction makes most p-values 1. So each has first a lower bound, and is computed only
@@ -274,8 +274,8 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
 
 
 def _compare(
-    first: Ranked,
-    second: Ranked,
+    first: RankedRun,
+    second: RankedRun,
     condition: Condition,
     sides: Sides,
 ) -> Comparison | None:
@@ -294,7 +294,7 @@ def _compare(
 
 
 def _place(
-    one: Ranked,
+    one: RankedRun,
     condition: Condition,
     by_test: tuple[int, int, int] | None,
 ) -> Place:

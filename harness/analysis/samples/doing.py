@@ -9,7 +9,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class VerbPhrase:
     """A verb with its adverb: a model that counts exactly to 20 `counts exactly`."""
 
     one: str
@@ -20,14 +20,14 @@ class Doing:
         return self.one
 
 
-COUNTS = Doing("counts exactly", "count exactly", "count exactly")
-COPIES = Doing("copies exactly", "copy exactly", "copy exactly")
-RIGHT = Doing("is right", "are right", "be right")
+COUNTS = VerbPhrase("counts exactly", "count exactly", "count exactly")
+COPIES = VerbPhrase("copies exactly", "copy exactly", "copy exactly")
+RIGHT = VerbPhrase("is right", "are right", "be right")
 FORMS = {doing.one: doing for doing in (COUNTS, COPIES, RIGHT)}
 """The form for one model, which findings have as a fact -> all forms."""
 
 
-def doing(judged: Iterable[JudgedCondition], task: str) -> Doing:
+def doing(judged: Iterable[JudgedCondition], task: str) -> VerbPhrase:
     """What a model does that is right on a task; a saved baseline has no answers to tell it by."""
     scored = [one.scored for one in judged if one.scored is not None]
     if any(one.counts for one in scored):

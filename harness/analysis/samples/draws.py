@@ -202,7 +202,7 @@ def _enter_several(
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawSummary:
     """What the draws of a run say, over all of its lengths."""
 
     prompts: int
@@ -265,7 +265,7 @@ class Drawn:
         )
 
 
-def drawn(samples: pd.DataFrame) -> Drawn | None:
+def drawn(samples: pd.DataFrame) -> DrawSummary | None:
     """What the draws in `JudgedRun.samples` say; `None` where no row has two replies."""
     asked = samples.groupby(["cell", "index"]).size()
     replied = samples[samples["outcome"].to_numpy() != Outcome.ERROR.place]
@@ -283,7 +283,7 @@ def drawn(samples: pd.DataFrame) -> Drawn | None:
     ]
     weight = sum(count for count, _ in splits)
     passed = {k: found for k in _shown_draws(draws) if (found := mean_pass_at(k, rows)) is not None}
-    return Drawn(
+    return DrawSummary(
         prompts=len(replies),
         draws=draws,
         fewest=int(asked.min()),

@@ -25,7 +25,7 @@ from eyechart.harness.analysis.length.limits import (
     Choices,
     Copies,
     Numbers,
-    Scored,
+    ScoredSamples,
     scored_length,
 )
 from eyechart.harness.analysis.length.tokens_of_row import (
@@ -40,7 +40,7 @@ from eyechart.harness.analysis.order.d_prime import DPrime, d_prime
 from eyechart.harness.analysis.order.near import near_length
 from eyechart.harness.analysis.order.order import Order, order, order_of_control
 from eyechart.harness.analysis.samples.cut_prompts import OneCount
-from eyechart.harness.analysis.samples.draws import Drawn, drawn, mean_pass_at, rows_of
+from eyechart.harness.analysis.samples.draws import DrawSummary, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.samples.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.samples.remedies import MOST_RECORDS, ReplyRemedies, context_of
 from eyechart.harness.analysis.samples.sample_set import SampleSet, asked_of
@@ -48,7 +48,7 @@ from eyechart.harness.analysis.samples.verdicts import Judge, judge_of_run
 from eyechart.harness.analysis.tables.cell_table import cell_table
 from eyechart.harness.analysis.tables.confidence import (
     Calibration,
-    Chosen,
+    ForcedChoices,
     calibration,
     chosen_of,
     confidence,
@@ -63,9 +63,9 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.settings.judging import JudgeSettings
-from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
+from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, token_counts
 from eyechart.harness.spec.dollars import dollars_text
-from eyechart.harness.spec.worked import number_of
+from eyechart.harness.spec.worked_examples import number_of
 
 _IN_FINGERPRINT = ("index", "true_length", "prompt", "target")
 """The columns of `JudgedRun.samples` that say what a sample is."""
@@ -111,7 +111,7 @@ class JudgedRun:
     `target` (see `target_mark`), `wanted` (the target, if it is a number), `answer` (place in
     `answers`; -1 where no integer was read), `signed_error` (of integers; infinite where too large
     for a float), `collapsed` (1, 0 or -1, see `diagnosis.collapsed`), `first_divergence` (of
-    texts), `off` and `nearer` (of copies, see `copies.Copied`), `prompt_tokens`,
+    texts), `off` and `nearer` (of copies, see `copies.CopyCredit`), `prompt_tokens`,
     `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`,
     `brier` and `tied` (see `forced_choice.Belief`), `margin` (see `RightRank`), `offered` (tells
     pairs of options apart; 0 for other numbers of options), `cost` (dollars). NaN where a value is
@@ -186,7 +186,7 @@ class JudgedRun:
         return max((cell.draws for cell in self.manifest.cells), default=1)
 
     @cached_property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> DrawSummary | None:
         """What several draws say, without controls; `None` where each prompt is asked once."""
         return drawn(self._shown_samples) if self.draws > 1 else None
 
@@ -347,7 +347,7 @@ class JudgedCondition:
         """Which of `JudgedRun.samples` are the condition's."""
         return np.isin(self.run.samples["cell"].to_numpy(), self.places)
 
-    def _scored_in(self, places: Collection[int]) -> Scored | None:
+    def _scored_in(self, places: Collection[int]) -> ScoredSamples | None:
         """The scored samples of the cells at `places`; `None` where nothing was scored. Empty rows,
         of length 0, are judged and listed, but have no place on a logarithmic axis and are left
         out.
@@ -378,7 +378,7 @@ class JudgedCondition:
         else:
             copies = None if np.isnan(off).any() else Copies(off, nearer)
             read = Numbers(wanted, wanted + errors), copies, None
-        return Scored(lines, places, *scores, *rows, unanswered, *read)
+        return ScoredSamples(lines, places, *scores, *rows, unanswered, *read)
 
     def with_errors_wrong(self) -> EffectiveLength | None:
         """The effective length if all samples without a reply had wrong ones, which bounds what
@@ -416,7 +416,7 @@ class JudgedCondition:
     @cached_property
     def tokens_a_symbol(self) -> TokensASymbol | None:
         """By how many tokens a prompt grows with each symbol; `None` where it is not known."""
-        prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
+        prompts = token_counts.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
         own_texts = number_of(self.run.spec, self.condition) > 0
         uncounted = *self.run.judge.cuts, *self.run.one_counts
@@ -447,7 +447,7 @@ class JudgedCondition:
             chosen = chosen._replace(rows=np.arange(len(chosen.right)))
         return calibration(chosen)
 
-    def chosen_at(self, places: Collection[int]) -> Chosen:
+    def chosen_at(self, places: Collection[int]) -> ForcedChoices:
         """The forced choices of the cells at `places`, each once."""
         samples = self.run.samples
         return chosen_of(samples[samples["cell"].isin(places)].drop_duplicates("record"))
@@ -458,7 +458,7 @@ class JudgedCondition:
         return None if self.scored is None else self.scored.curve
 
     @cached_property
-    def scored(self) -> Scored | None:
+    def scored(self) -> ScoredSamples | None:
         """The scored samples; `None` where nothing was scored."""
         return self._scored_in(self.places)
 

@@ -25,7 +25,7 @@ from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition, Item, Line, TaskSpec
 from eyechart.harness.spec.answer import Target
-from eyechart.harness.spec.worked import answer_read
+from eyechart.harness.spec.worked_examples import answer_read
 from eyechart.harness.task.catalogue import Task, reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.prompt import before_question, first_line, question_starts

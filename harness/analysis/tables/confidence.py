@@ -26,7 +26,7 @@ _REPEATS, _TINY = 1000, 1e-12
 _MOST_BRIER = 2.0
 
 
-class Chosen(NamedTuple):
+class ForcedChoices(NamedTuple):
     """N forced choices that are scored; arrays of shape (N,)."""
 
     cells: npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
     """The row of each: samples of one row go together."""
 
 
-def chosen_of(samples: pd.DataFrame) -> Chosen:
+def chosen_of(samples: pd.DataFrame) -> ForcedChoices:
     """The forced choices among `JudgedRun.samples`."""
     scored = np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)
     scored &= samples["options"].to_numpy() > 0
@@ -48,16 +48,16 @@ def chosen_of(samples: pd.DataFrame) -> Chosen:
     )
     right = outcomes == Outcome.CORRECT.place
     rows = index.astype(np.int64)
-    return Chosen(cells.astype(np.int64), right, confidence, brier, tied.astype(bool), rows)
+    return ForcedChoices(cells.astype(np.int64), right, confidence, brier, tied.astype(bool), rows)
 
 
-def confidence(chosen: Chosen, cells: int) -> dict[str, Floats]:
+def confidence(chosen: ForcedChoices, cells: int) -> dict[str, Floats]:
     """The columns `CONFIDENCE`, a value for each of the `cells`. NaN where a cell has no forced
     choice, and for an interval where it has only one.
     """
     rows = np.full((cells, len(CONFIDENCE)), math.nan)
     for cell in np.unique(chosen.cells):
-        part = Chosen(*(values[chosen.cells == cell] for values in chosen))
+        part = ForcedChoices(*(values[chosen.cells == cell] for values in chosen))
         right, sure, brier = part.right, part.confidence, part.brier
         rows[cell] = [
             sure.mean(),
@@ -116,7 +116,7 @@ class Calibration(NamedTuple):
     high: float
 
 
-def calibration(chosen: Chosen) -> Calibration | None:
+def calibration(chosen: ForcedChoices) -> Calibration | None:
     """The expected calibration error of N samples, corrected for its bias; `None` without any.
 
     The mean size of confidence less accuracy in bins with equal numbers of samples, by confidence:
@@ -189,7 +189,7 @@ class _Bins(NamedTuple):
         return self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
 
 
-def _bins_of(chosen: Chosen) -> _Bins:
+def _bins_of(chosen: ForcedChoices) -> _Bins:
     n = len(chosen.right)
     _, places = np.unique(chosen.confidence, return_inverse=True)
     shares = (np.bincount(places, chosen.right) / np.bincount(places))[places]
@@ -207,7 +207,7 @@ def _bins_of(chosen: Chosen) -> _Bins:
     return _Bins(columns[0], columns[1], columns[2], place)
 
 
-def _together(chosen: Chosen, bins: _Bins) -> float:
+def _together(chosen: ForcedChoices, bins: _Bins) -> float:
     """Variance of the rows' sums of residuals over that of independent samples; at least 1."""
     residuals = chosen.confidence - chosen.right - bins.gaps[bins.place]
     squares = float((residuals**2).sum())

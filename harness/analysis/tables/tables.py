@@ -26,7 +26,7 @@ from eyechart.harness.analysis.length.in_tokens import token_columns
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.length.overall import overall
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens, TokensASymbol
-from eyechart.harness.analysis.order.apart import Apart
+from eyechart.harness.analysis.order.apart import ApartLength
 from eyechart.harness.analysis.order.order import OrderOfLine
 from eyechart.harness.analysis.ranking.cost_at import CostAt, costs_at
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
@@ -220,7 +220,7 @@ def near_apart_columns(judged: JudgedCondition) -> dict[str, float | str | None]
     """The columns `NEAR_APART` -> values."""
     near, order = judged.near_length, judged.order
     apart = None if order is None else order.apart
-    found: dict[str, EffectiveLength | Apart | None]
+    found: dict[str, EffectiveLength | ApartLength | None]
     found = {"near_length": near, "apart_length": apart}
     values: dict[str, float | str | None] = dict.fromkeys(columns.NEAR_APART)
     for name, one in found.items():
@@ -247,7 +247,7 @@ def _plain(value: Any) -> Any:
         return estimate_columns(value, adaptive=False)
     if isinstance(value, Comparison):
         return {"task": value.task, "first": value.first, "second": value.second}
-    if isinstance(value, Apart | Bound | PairTokens | TokensASymbol):
+    if isinstance(value, ApartLength | Bound | PairTokens | TokensASymbol):
         return asdict(value)
     if isinstance(value, ReplyAndChoice):
         return value._asdict()

@@ -16,7 +16,7 @@ from eyechart.harness.analysis.comparison.comparison import (
 )
 from eyechart.harness.analysis.comparison.comparison_table import comparison_table, sized_table
 from eyechart.harness.analysis.comparison.family import Ranking, rank_runs
-from eyechart.harness.analysis.comparison.gate import Gated, exit_code, gated
+from eyechart.harness.analysis.comparison.gate import GateResult, exit_code, gated
 from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_ranking
@@ -39,7 +39,7 @@ from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.asking.ask_pair import AskUntilDecided
 from eyechart.harness.face.asking.ask_ranks import asking_of
 from eyechart.harness.face.asking.ask_run import Limits
-from eyechart.harness.face.asking.engine import Talk
+from eyechart.harness.face.asking.engine import RunNotices
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings, Margin
@@ -108,7 +108,7 @@ def compare(
     return _said_code(found, judging.fail_if)
 
 
-def _said_code(found: Sequence[Gated], fail_if: str) -> int:
+def _said_code(found: Sequence[GateResult], fail_if: str) -> int:
     """The exit code, and a line for each verdict that it follows from."""
     for one in found:
         if one.fails(fail_if):
@@ -141,7 +141,7 @@ def ask_until_decided(asking: AskUntilDecided) -> None:
     take_logs()
     try:
         with prints_elsewhere():
-            done = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+            done = asking.ask(RunNotices(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
         say("what was answered is saved, and the same command goes on, for the same price anew")
         raise

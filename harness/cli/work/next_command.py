@@ -17,7 +17,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class NextCommandFacts:
     """The facts about one run that the next command depends on."""
 
     folder: Path
@@ -33,13 +33,13 @@ class Followed:
     """An axis with two of its values, for a comparison; empty if there is none."""
 
 
-def followed(run: JudgedRun) -> Followed:
+def followed(run: JudgedRun) -> NextCommandFacts:
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
     command = commands[-1] if commands else ""
     if command and run.has_nothing_readable and "--keep-going" not in command:
         command += " --keep-going"
-    return Followed(
+    return NextCommandFacts(
         folder=run.folder,
         task=(manifest.task, manifest.task_digest),
         missing=bool(run.missing),
@@ -49,7 +49,7 @@ def followed(run: JudgedRun) -> Followed:
     )
 
 
-def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
+def after_runs(runs: Sequence[NextCommandFacts], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
     An incomplete run is continued, unless everything wanted has just been `asked`. Conditions of

@@ -14,7 +14,7 @@ from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs
 from eyechart.harness.cli.work import leaderboard as ranks
 from eyechart.harness.cli.work.run_results import RunsOfModel, same_command_as, show_asked
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE
-from eyechart.harness.face.asking.engine import AskResult, ModelRuns, Talk, ask
+from eyechart.harness.face.asking.engine import AskResult, ModelRuns, RunNotices, ask
 from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.face.options.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.cost import Budget
@@ -118,7 +118,7 @@ def _ask(jobs: Sequence[ModelRuns]) -> Sequence[AskResult]:
     bar = new_bar() if len(jobs) > 1 else None
     try:
         with prints_elsewhere():
-            found = ask(jobs, Talk(LiveDisplay(bar), say, warn, announce=say), run_in_loop)
+            found = ask(jobs, RunNotices(LiveDisplay(bar), say, warn, announce=say), run_in_loop)
     finally:
         if bar is not None:
             bar.stop()

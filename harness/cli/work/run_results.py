@@ -25,8 +25,8 @@ from eyechart.harness.spec.dollars import dollars_text
 if TYPE_CHECKING:
     from eyechart.harness.analysis.samples.judged_run import JudgedRun
     from eyechart.harness.cli.work.headlines import Headline
-    from eyechart.harness.cli.work.next_command import Followed
-    from eyechart.harness.face.asking.adaptive import AdaptiveChooser, Unknown
+    from eyechart.harness.cli.work.next_command import NextCommandFacts
+    from eyechart.harness.face.asking.adaptive import AdaptiveChooser, UnknownLength
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ShownRun:
 
     missing: int
     """Samples of the plan without a reply."""
-    followed: Followed
+    followed: NextCommandFacts
     document: dict[str, Any] | None
     """What `--json` prints about the run; `None` without `--json`."""
     headline: Headline | None
@@ -141,7 +141,7 @@ def _report_ends(
     """Prints the result for each condition of adaptive runs, unless `is_quiet`. Returns lines that
     say how many are not known well enough, because of `limit`.
     """
-    unfinished: list[Unknown] = []
+    unfinished: list[UnknownLength] = []
     for request in requests:
         for condition, end in chooser.ends(request, begun.get(request.folder)).items():
             if not isinstance(end, str):

@@ -16,7 +16,7 @@ from eyechart.harness.cli.findings import ALL, tell_findings
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables.run_tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.work.next_command import Followed, after_runs, followed
+from eyechart.harness.cli.work.next_command import NextCommandFacts, after_runs, followed
 from eyechart.harness.errors import COMPLETE, INCOMPLETE
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
@@ -35,7 +35,7 @@ def score(
     accuracy at each length `at`. Prints the tables, or one document.
     """
     missing = 0
-    followed_runs: list[Followed] = []
+    followed_runs: list[NextCommandFacts] = []
     documents: list[dict[str, Any]] = []
     unread: list[str] = []
     for run in readable_runs(folders, judging, unread):
@@ -75,7 +75,7 @@ def show_run(
     *,
     at: Sequence[int] = (),
     all_findings: bool = False,
-) -> Followed:
+) -> NextCommandFacts:
     """Writes the result files of a run and prints its tables, only of `conditions` if given, and
     its findings. Returns what the next command depends on.
     """

@@ -35,7 +35,7 @@ _DIGITS_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownLength:
     """A condition whose effective length is not known as well as wanted."""
 
     text: str
@@ -224,7 +224,7 @@ class AdaptiveChooser:
 
     def ends(
         self, request: RunRequest, planned: RunRequest | None
-    ) -> dict[Condition, str | Unknown]:
+    ) -> dict[Condition, str | UnknownLength]:
         """Condition -> its result, or why the result is not precise enough. `planned` is the run
         with its last wave; `None` if it was not begun.
         """
@@ -246,17 +246,17 @@ class AdaptiveChooser:
             for condition, step in choice.steps.items()
         }
 
-    def _unknown(self, step: Step, *, goes_on: bool) -> Unknown:
+    def _unknown(self, step: Step, *, goes_on: bool) -> UnknownLength:
         """The message about a condition that is not known as well as wanted."""
         if goes_on:
             needs = "lines in doubt need" if step.is_narrow else "it needs"
-            return Unknown(f"{step.found}; {needs} more samples", "")
+            return UnknownLength(f"{step.found}; {needs} more samples", "")
         more = "add items" if step.needs_items else f"raise {named('samples')}"
         wanted = self.aim.precision
         helps = wanted is not None and wanted < step.octaves <= COARSEST and not step.is_narrow
-        return Unknown(step.why, more + f" or raise {named('precision')}" * helps)
+        return UnknownLength(step.why, more + f" or raise {named('precision')}" * helps)
 
-    def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
+    def unknown(self, ends: Sequence[UnknownLength], limit: str, goes_on: str) -> Iterator[str]:
         """The message about conditions that are not known well enough, and what helps. `limit` is
         the limit at which the command ended, `goes_on` the way to ask more.
         """

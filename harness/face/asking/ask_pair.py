@@ -30,7 +30,7 @@ from eyechart.harness.analysis.comparison.gate import BASELINE
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import NoneSharedError
 from eyechart.harness.face.asking.ask_run import AskedRequest, AskedRun, Limits
-from eyechart.harness.face.asking.engine import Loop, Talk
+from eyechart.harness.face.asking.engine import Loop, RunNotices
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.settings.judging import JudgeSettings
@@ -137,7 +137,7 @@ class AskUntilDecided(ABC):
         """The runs whose lines are asked."""
         return self.runs
 
-    def ask(self, talk: Talk, loop: Loop) -> str:
+    def ask(self, talk: RunNotices, loop: Loop) -> str:
         """Asks wave after wave, and writes the tables of the runs; returns how many samples were
         asked, and why no more.
 
@@ -150,7 +150,7 @@ class AskUntilDecided(ABC):
         asked = f"asked {self.asked:,} sample{'s' * (self.asked != 1)}"
         return f"{asked}{', ' if why == _ALL else ': '}{why}"
 
-    def _ask(self, talk: Talk, loop: Loop) -> str:
+    def _ask(self, talk: RunNotices, loop: Loop) -> str:
         """Returns why it ended."""
         while True:
             wanted = self._next(self.runs)
@@ -278,7 +278,7 @@ class AskedPair(AskUntilDecided):
         return more_pairs(first, second, comparison, wave)
 
 
-class AskedOfBaseline(AskUntilDecided):
+class BaselineAsking(AskUntilDecided):
     """Runs that are asked rows of a saved baseline, of whose model nothing more can be had."""
 
     def __init__(

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.samples.task_of_run import NoTaskError, task_of
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.asking.engine import Loop, ModelRuns, Talk, ask
+from eyechart.harness.face.asking.engine import Loop, ModelRuns, RunNotices, ask
 from eyechart.harness.face.asking.own_models import remembered
 from eyechart.harness.face.options.run_options import RunOptions, models_of
 from eyechart.harness.journal.manifest import folder_of
@@ -88,7 +88,9 @@ class AskedRun:
             for (condition, line), size in counts.items()
         }
 
-    def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> tuple[Budget, int]:
+    def ask(
+        self, counts: Counts, budget: Budget, talk: RunNotices, loop: Loop
+    ) -> tuple[Budget, int]:
         """Asks what the run lacks of so many samples a cell, and writes its tables; returns the
         budget that is left, and how many samples that were asked have no reply. What the limit of
         requests leaves out is not planned.

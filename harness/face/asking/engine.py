@@ -72,7 +72,7 @@ class ModelRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class RunNotices:
     """How a door shows runs while they go on, and whom it tells what."""
 
     display: Display
@@ -82,7 +82,7 @@ class Talk:
     """Gets a line that says where the requests go, before any of them is sent."""
 
 
-def ask(jobs: Sequence[ModelRuns], talk: Talk, loop: Loop) -> list[AskResult]:
+def ask(jobs: Sequence[ModelRuns], talk: RunNotices, loop: Loop) -> list[AskResult]:
     """Asks the pending samples of models in `loop`: at the same time, each with its own limits, and
     under one budget; models on this machine one after another.
 
@@ -122,7 +122,7 @@ async def _in_turn(lane: Sequence[_UnderWay]) -> None:
 class _UnderWay:
     """A job that is being asked."""
 
-    def __init__(self, job: ModelRuns, talk: Talk) -> None:
+    def __init__(self, job: ModelRuns, talk: RunNotices) -> None:
         self.job = job
         self.is_done = False
         self.ended_by: BaseException | None = None
@@ -175,7 +175,7 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     return None
 
 
-def _engine(job: ModelRuns, old_runs: OldRuns, talk: Talk) -> Engine:
+def _engine(job: ModelRuns, old_runs: OldRuns, talk: RunNotices) -> Engine:
     options = job.options
     prices, given = options.model.prices, options.given
     if prices is not None and not options.model.has_tier_price:

@@ -16,7 +16,7 @@ from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.asking.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.asking.engine import ModelRuns, Talk, ask, reached_limit
+from eyechart.harness.face.asking.engine import ModelRuns, RunNotices, ask, reached_limit
 from eyechart.harness.face.options.arguments import argument, knows_its_arguments
 from eyechart.harness.face.options.run_options import RunOptions, models_of
 from eyechart.harness.face.python.result import Run
@@ -29,7 +29,7 @@ from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
 from eyechart.harness.settings.checks import full_text, path, shown
-from eyechart.harness.settings.judging import JudgeSettings, RunJudging
+from eyechart.harness.settings.judging import JudgeSettings, RunJudgingArguments
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.function.model import Model, name_of
@@ -98,7 +98,7 @@ def run(
     fresh: bool = False,
     trust: bool = False,
     warn: Warn | None = None,
-    **judging: Unpack[RunJudging],
+    **judging: Unpack[RunJudgingArguments],
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
@@ -219,7 +219,7 @@ def _ask(
     """
     budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
     job = ModelRuns([request], options, budget, chooser)
-    (asked,) = ask([job], Talk(NoDisplay(), notify, notify), run_anywhere)
+    (asked,) = ask([job], RunNotices(NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
             judged = read_run(folder, settings=judging)

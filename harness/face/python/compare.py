@@ -12,7 +12,7 @@ from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.asking.ask_ranks import asking_of
 from eyechart.harness.face.asking.ask_run import Limits
-from eyechart.harness.face.asking.engine import Talk
+from eyechart.harness.face.asking.engine import RunNotices
 from eyechart.harness.face.options.arguments import argument, knows_its_arguments
 from eyechart.harness.face.options.run_options import as_warning
 from eyechart.harness.face.python.ask import NoDisplay, notices, run_anywhere
@@ -20,7 +20,7 @@ from eyechart.harness.face.python.ranking import RunRanking
 from eyechart.harness.face.python.result import Run, RunComparison
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
-from eyechart.harness.settings.judging import JudgeSettings, PairJudging
+from eyechart.harness.settings.judging import JudgeSettings, PairJudgingArguments
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 
 OneRun: TypeAlias = Run | str | Path
@@ -28,7 +28,7 @@ OneRun: TypeAlias = Run | str | Path
 _TWO = 2
 
 
-class Comparing(PairJudging, total=False):
+class CompareArguments(PairJudgingArguments, total=False):
     """The types of the arguments of `compare` besides the runs."""
 
     ask: bool
@@ -42,9 +42,9 @@ class Comparing(PairJudging, total=False):
 
 
 @overload
-def compare(first: OneRun, second: OneRun, **given: Unpack[Comparing]) -> RunComparison: ...
+def compare(first: OneRun, second: OneRun, **given: Unpack[CompareArguments]) -> RunComparison: ...
 @overload
-def compare(first: Sequence[OneRun], **given: Unpack[Comparing]) -> RunRanking: ...
+def compare(first: Sequence[OneRun], **given: Unpack[CompareArguments]) -> RunRanking: ...
 
 
 @knows_its_arguments
@@ -60,7 +60,7 @@ def compare(
     header: str | Sequence[str] = (),
     max_connections: int | None = None,
     warn: Warn | None = None,
-    **judging: Unpack[PairJudging],
+    **judging: Unpack[PairJudgingArguments],
 ) -> RunComparison | RunRanking:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
     different rows are compared unpaired. A list of runs or folders in place of `first` is ranked,
@@ -111,7 +111,7 @@ def compare(
                 warn=notify,
                 question=settle,
             )
-            done = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
+            done = asking.ask(RunNotices(NoDisplay(), notify, notify), run_anywhere)
             if asking.is_short:
                 notify(done)
         runs = [read_run(one.folder, as_warning, one.settings) for one in runs]

@@ -21,7 +21,7 @@ from eyechart.harness.analysis.length.interval import span_text
 from eyechart.harness.analysis.length.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.order.order import Order
 from eyechart.harness.analysis.samples.details import RemadePrompts, prompts_of
-from eyechart.harness.analysis.samples.draws import Drawn
+from eyechart.harness.analysis.samples.draws import DrawSummary
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.tables.tables import (
     at_table,
@@ -47,7 +47,7 @@ from eyechart.harness.settings.judging import (
     JUDGING,
     MARGIN,
     JudgeSettings,
-    Judging,
+    JudgingArguments,
     Margin,
 )
 from eyechart.harness.task.catalogue import Task
@@ -177,7 +177,7 @@ class Run:
         }
 
     @property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> DrawSummary | None:
         """What several draws of the prompts say: pass@k, the majority vote and the variance between
         and within prompts; `None` where each prompt is asked once.
         """
@@ -353,7 +353,7 @@ class RunComparison:
 
 
 @knows_its_arguments
-def load_run(folder: str | Path, **judging: Unpack[Judging]) -> Run:
+def load_run(folder: str | Path, **judging: Unpack[JudgingArguments]) -> Run:
     """The run in `folder`, judged again.
 
     A model is right to a length where its accuracy is at least `threshold`, and an answer is

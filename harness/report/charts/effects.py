@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eyechart.harness.analysis.comparison.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison.effects import Effect, effects
-from eyechart.harness.analysis.comparison.family import Ranked, in_family
+from eyechart.harness.analysis.comparison.family import RankedRun, in_family
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import CompareError
@@ -44,7 +44,7 @@ def gaps(section: Section, ranks: Standing) -> list[Gap]:
     return [Gap(one, _of_models(section, runs[one.first], one)) for one in found]
 
 
-def _against(best: Ranked, other: Ranked) -> Comparison | None:
+def _against(best: RankedRun, other: RankedRun) -> Comparison | None:
     """The comparison; `None` if the models share no scored sample."""
     try:
         return compare_runs(best.run, other.run, names=(best.name, other.name))

@@ -41,7 +41,7 @@ from eyechart.harness.report.page.packed_samples import (
 from eyechart.harness.report.page.page_section import PageSection, page_section_of
 from eyechart.harness.report.page.page_tables import ReportTable
 from eyechart.harness.report.page.section import UNITS, Section
-from eyechart.harness.report.published.reported import Reported, read_reported
+from eyechart.harness.report.published.published_file import PublishedFile, read_reported
 from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank_tables
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import JudgeSettings
@@ -108,7 +108,7 @@ def write_report(
 def _page(
     page_sections: Sequence[PageSection],
     runs: Sequence[tuple[str, RunDetails]],
-    published: Sequence[Reported],
+    published: Sequence[PublishedFile],
     samples: PackedSamples,
     *,
     title: str,

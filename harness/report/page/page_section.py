@@ -28,7 +28,7 @@ from eyechart.harness.report.page.costs import cost_figures
 from eyechart.harness.report.page.page_tables import ReportTable
 from eyechart.harness.report.page.section import Section
 from eyechart.harness.report.published.published import published_figures
-from eyechart.harness.report.published.reported import Reported
+from eyechart.harness.report.published.published_file import PublishedFile
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
@@ -128,7 +128,7 @@ def _said(finding: Finding) -> str:
 
 
 def page_section_of(
-    section: Section, published: list[Reported], draw_more: Sequence[DrawMore] = ()
+    section: Section, published: list[PublishedFile], draw_more: Sequence[DrawMore] = ()
 ) -> PageSection:
     """Everything that a page shows of a section, with what satellites draw of it."""
     section_effects = effects_of(section)

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables import tables
 from eyechart.harness.report.page.section import Section, Series, key_of
-from eyechart.harness.report.published.reported import Reported
+from eyechart.harness.report.published.published_file import PublishedFile
 from eyechart.harness.spec.columns import CONFIDENCE, D_PRIME, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
@@ -265,6 +265,6 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
     )
 
 
-def reported_table(file: Reported) -> ReportTable:
+def reported_table(file: PublishedFile) -> ReportTable:
     """A file of published figures, unchanged."""
     return report_table(file.name, file.name, _rows_of(file.table))

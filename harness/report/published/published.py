@@ -15,15 +15,15 @@ from eyechart.harness.report.published.published_curves import (
     errors_figure,
     letters_figure,
 )
+from eyechart.harness.report.published.published_file import PublishedFile
 from eyechart.harness.report.published.published_rows import (
     bases_figure,
     capacities_figure,
     ones_314_figure,
     writings_figure,
 )
-from eyechart.harness.report.published.reported import Reported
 
-_MAKERS: Mapping[str, Mapping[str, Callable[[Section, Reported], Figure]]] = {
+_MAKERS: Mapping[str, Mapping[str, Callable[[Section, PublishedFile], Figure]]] = {
     "copying/first_last": {"barbero2024_copying": copied_figure},
     **{task: {"barbero2024_counting_abs_error": errors_figure} for task in COUNTED},
     "capacity/items": {
@@ -37,7 +37,7 @@ _MAKERS: Mapping[str, Mapping[str, Callable[[Section, Reported], Figure]]] = {
 """Task -> name of a file -> the function that makes its figure."""
 
 
-def published_figures(section: Section, files: Sequence[Reported]) -> list[Figure]:
+def published_figures(section: Section, files: Sequence[PublishedFile]) -> list[Figure]:
     """Charts of results that papers published for the task of a section; mostly none."""
     by_name = {file.name: file for file in files}
     made = [
@@ -48,7 +48,7 @@ def published_figures(section: Section, files: Sequence[Reported]) -> list[Figur
     return [_sourced(figure, file) for file, figure in made if figure.panels]
 
 
-def _sourced(figure: Figure, file: Reported) -> Figure:
+def _sourced(figure: Figure, file: PublishedFile) -> Figure:
     """With the source of its grey marks after one that it has already, such as models."""
     note = f"Grey: published, not measured here. {figure.note} Source: {file.cited}."
     source = "; ".join(filter(None, (figure.source, file.source)))

@@ -11,7 +11,7 @@ import pandas as pd
 from eyechart.harness.report.charts import charts
 from eyechart.harness.report.charts.panels import Figure, Panel, Rows, look_of, marks_of, told_apart
 from eyechart.harness.report.page.section import Section, Series
-from eyechart.harness.report.published.reported import Reported
+from eyechart.harness.report.published.published_file import PublishedFile
 
 _MARKS = "○□◇"
 _APART = 1.6
@@ -38,7 +38,7 @@ _COPIED = {
 nothing stands between the tokens. For interleaved rows the paper has both forms."""
 
 
-def errors_figure(section: Section, file: Reported) -> Figure:
+def errors_figure(section: Section, file: PublishedFile) -> Figure:
     """The mean size of the error, by strategy: over the true count, or over the length."""
     published = file.table[file.table["task"] == COUNTED[section.task]]
     over_length = section.task in _OVER_LENGTH
@@ -134,7 +134,7 @@ def _nearest(counts: pd.Series[float], middles: Sequence[int]) -> pd.Series[floa
     return pd.Series(np.asarray(middles, float)[apart.argmin(axis=1)], index=counts.index)
 
 
-def copied_figure(section: Section, file: Reported) -> Figure:
+def copied_figure(section: Section, file: PublishedFile) -> Figure:
     """Accuracy of copying, with the published ✓ at 1 and ✗ at 0."""
     wanted: dict[str, tuple[Mapping[str, str], Rows]] = {}
     for name, values in _COPIED.items():
@@ -154,7 +154,7 @@ def copied_figure(section: Section, file: Reported) -> Figure:
     return _accuracies(section, wanted, ", ".join(file.table["model"].unique()), note)
 
 
-def letters_figure(section: Section, file: Reported) -> Figure:
+def letters_figure(section: Section, file: PublishedFile) -> Figure:
     """Accuracy of counting a letter, with the published ones of each range of lengths."""
     axes = ["format", "letter", "strategy"]
     marks = dict(zip(sorted(file.table["model"].unique()), _MARKS, strict=False))

@@ -9,7 +9,7 @@ from eyechart.harness.analysis.samples.details import RunDetails
 from eyechart.harness.report.charts import charts
 from eyechart.harness.report.charts.panels import Figure, Panel, Rows, look_of, marks_of
 from eyechart.harness.report.page.section import Section, Series, key_of
-from eyechart.harness.report.published.reported import Reported
+from eyechart.harness.report.published.published_file import PublishedFile
 from eyechart.harness.spec import Condition
 
 OURS = "this model"
@@ -29,7 +29,7 @@ _CAPACITY = (
 )
 
 
-def ones_314_figure(section: Section, file: Reported) -> Figure:
+def ones_314_figure(section: Section, file: PublishedFile) -> Figure:
     """The answers to 314 ones, by separator: a row for each published model."""
     panels = []
     for run_details in section.runs:
@@ -70,7 +70,7 @@ def _given(section: Section, series: Series) -> Rows:
     ]
 
 
-def bases_figure(section: Section, file: Reported) -> Figure:
+def bases_figure(section: Section, file: PublishedFile) -> Figure:
     """The published accuracies under ten bases of RoPE; we have no measurements of them."""
     rows: Rows = [
         {"row": f"base {int(row['base']):,}", "x": float(row["case_1_accuracy_percent"])}
@@ -89,7 +89,7 @@ def bases_figure(section: Section, file: Reported) -> Figure:
     return Figure("published", title, spec, (Panel("", "", data),), note=note)
 
 
-def writings_figure(section: Section, file: Reported) -> Figure:
+def writings_figure(section: Section, file: PublishedFile) -> Figure:
     """The published capacities of three models for the same item and delimiter."""
     published: dict[tuple[str, str], Rows] = {}
     for row in file.table.to_dict("records"):
@@ -106,7 +106,7 @@ def writings_figure(section: Section, file: Reported) -> Figure:
     return _capacities("published-writings", title, section, panels, models)
 
 
-def capacities_figure(section: Section, file: Reported) -> Figure:
+def capacities_figure(section: Section, file: PublishedFile) -> Figure:
     """The published capacities at the same way of writing, one row for each family."""
     table = file.table.assign(row=file.table["family"] + ", " + file.table["set"])
     rows: Rows = [

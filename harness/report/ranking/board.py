@@ -20,7 +20,7 @@ from eyechart.harness.analysis.length.interval import Bound, Sign, Span
 from eyechart.harness.analysis.length.limit import RANKED
 from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, lengths_of
-from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
+from eyechart.harness.report.ranking.rank_table import LengthEstimate, RankLine, RankTable
 from eyechart.harness.settings.judging import OF_RUNS, JudgeSettings
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
@@ -187,8 +187,8 @@ def table_of(group: Group, at: Sequence[int], unit: str) -> RankTable:
     return RankTable(lines, judging, at if any(one.right_at for one in lines) else (), unit)
 
 
-def _reached(row: Row, name: str) -> Reached | None:
-    return Reached(length_of(row, name), interval_of(row, name)) if row[name] else None
+def _reached(row: Row, name: str) -> LengthEstimate | None:
+    return LengthEstimate(length_of(row, name), interval_of(row, name)) if row[name] else None
 
 
 def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
@@ -202,7 +202,7 @@ def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
         vendor=row["vendor"],
         parameters=f"{float(known):g}" if known else "",
         open_weights=row["open_weights"],
-        length=None if is_reported else Reached(length_of(row), interval_of(row)),
+        length=None if is_reported else LengthEstimate(length_of(row), interval_of(row)),
         near=_reached(row, NEAR),
         apart=_reached(row, APART),
         note="" if is_reported else ", ".join(notes_of(row)),

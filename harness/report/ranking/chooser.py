@@ -26,9 +26,9 @@ from eyechart.harness.analysis.tables.cells import markdown_text
 from eyechart.harness.analysis.tables.paper_text import reached_text
 from eyechart.harness.report.page.page import visible
 from eyechart.harness.report.ranking.rank_table import (
+    LengthEstimate,
     RankLine,
     RankTable,
-    Reached,
 )
 from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import as_shown
@@ -303,11 +303,11 @@ def _model(line: RankLine, rows: str) -> dict[str, Any]:
     return {**shown, **reached, "span": None if line.length is None else [*_span(line.length)]}
 
 
-def _reached(one: Reached | None) -> str:
+def _reached(one: LengthEstimate | None) -> str:
     return "–" if one is None else reached_text(*one)
 
 
-def _span(one: Reached) -> Iterator[float | str | None]:
+def _span(one: LengthEstimate) -> Iterator[float | str | None]:
     """The lower end, the length and the upper end; `None` where it is open. Last the sign."""
     low, high = one.span
     yield None if low.sign == "<" else low.length

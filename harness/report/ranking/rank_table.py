@@ -27,7 +27,7 @@ KEYS = ("rank", "who", "model")
 """The columns at the left, which say what a row is."""
 
 
-class Reached(NamedTuple):
+class LengthEstimate(NamedTuple):
     """A length with its interval."""
 
     length: Bound | None
@@ -51,11 +51,11 @@ class RankLine:
     open_weights: str = ""
     """`yes` or `no`; empty where it is not known."""
     ranks: str = ""
-    length: Reached | None = None
-    near: Reached | None = None
+    length: LengthEstimate | None = None
+    near: LengthEstimate | None = None
     """The length of near answers, see `near_length`; `None` where answers have none."""
-    apart: Reached | None = None
-    """See `Apart`."""
+    apart: LengthEstimate | None = None
+    """See `ApartLength`."""
     answers: str = ""
     """What the answers are, which says what these two lengths mean, see `answers_of`."""
     note: str = ""
@@ -336,9 +336,9 @@ def line_of(judged: JudgedCondition | None, at: Sequence[int], of: RankLine) -> 
         costs = {0: CostAt(judged.cost.a_reply)}
     return replace(
         of,
-        length=Reached(estimate.length, estimate.length_ci),
-        near=Reached(near.length, near.length_ci) if near and near.length else None,
-        apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
+        length=LengthEstimate(estimate.length, estimate.length_ci),
+        near=LengthEstimate(near.length, near.length_ci) if near and near.length else None,
+        apart=LengthEstimate(apart.length, apart.length_ci) if apart and apart.length else None,
         answers=answers_of(judged.scored) if judged.scored and (near or apart) else "",
         note=estimate.note,
         right_at={one: at_length(estimate, one) for one in at},

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal import answers
-from eyechart.harness.journal.answers import Answered, text_mark
+from eyechart.harness.journal.answers import AnswerIndex, text_mark
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.journal.server import addresses
@@ -78,7 +78,7 @@ class ReplyImporter:
         self,
         task: Task,
         manifest: Manifest,
-        answered: Answered,
+        answered: AnswerIndex,
         writer: RunWriter,
         form: BatchForm,
         *,

@@ -15,7 +15,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import AnswerIndex
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.run.batch.files import condition_tag, read_custom_id, reply_lines
@@ -105,12 +105,12 @@ class PendingBatches:
             if path not in known:
                 path.unlink(missing_ok=True)
 
-    def samples(self, cells: Sequence[Cell], start: int) -> Answered | None:
+    def samples(self, cells: Sequence[Cell], start: int) -> AnswerIndex | None:
         """The samples of `cells` in batches under way; `None` if a file of requests is missing, so
         that they are not known. `start`: see `Line.length_of`.
         """
         by_tag = {condition_tag(cell.condition): cell.condition for cell in cells}
-        in_batches = Answered(LineFinder((cell.line for cell in cells), start))
+        in_batches = AnswerIndex(LineFinder((cell.line for cell in cells), start))
         for batch in self.jobs:
             path = self.requests_of(batch)
             if not path.is_file():

@@ -20,7 +20,7 @@ from eyechart.harness.cli.terminal import echo, one_line, warn
 from eyechart.harness.cli.work.compare import ask_until_decided
 from eyechart.harness.cli.work.dry_run.ask_dry_run import show_asking
 from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE, CompareError, UsageError
-from eyechart.harness.face.asking.ask_pair import AskedOfBaseline
+from eyechart.harness.face.asking.ask_pair import BaselineAsking
 from eyechart.harness.face.asking.ask_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.satellites.gate import outputs
@@ -56,7 +56,7 @@ def gate(
         now, decided = [_partner_of(one, runs) for one in before], set[Path]()
         if asking is not None:
             again = [AskedRun(one.folder, asking, judging, warn) for one in now]
-            asked = AskedOfBaseline(before, again, asking, judging)
+            asked = BaselineAsking(before, again, asking, judging)
             if is_dry:
                 return show_asking(asked, as_json=as_json)
             ask_until_decided(asked)

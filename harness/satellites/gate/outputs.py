@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
-from eyechart.harness.analysis.comparison.gate import UNJUDGED, Gated
+from eyechart.harness.analysis.comparison.gate import UNJUDGED, GateResult
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.gate import lengths_text, shares_text, shown_of
 from eyechart.harness.analysis.tables.cells import markdown_text
@@ -29,7 +29,7 @@ _MARKDOWN = ("", ".md", ".markdown", ".txt")
 """Endings of files to which a summary is appended."""
 
 
-Found: TypeAlias = tuple[Gated, Sequence[Finding]]
+Found: TypeAlias = tuple[GateResult, Sequence[Finding]]
 """The verdict on the run of one task, and what is said of it."""
 
 

@@ -24,7 +24,7 @@ from eyechart.harness.journal.record import (
 )
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.spec import Sample, exact_json
-from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.token_counts import token_count
 from eyechart.providers import base
 from eyechart.providers.base import ProviderError, StopRunError, Usage
 
@@ -39,7 +39,7 @@ tokens that its reply may have.
 """
 RECORD, STOP, CHARGED = "record", "stop", "charged"
 """Columns of a table that comes back, besides the number of the run: the record as a line of the
-journal, or the error that ends the run; and a `Charged` as JSON.
+journal, or the error that ends the run; and a `SettledCharges` as JSON.
 """
 BACK = RUN, RECORD, STOP, CHARGED
 _STOP_CHARS = 400
@@ -65,7 +65,7 @@ class SampleRow:
     max_tokens: int
 
 
-class Charged(msgspec.Struct, frozen=True):
+class SettledCharges(msgspec.Struct, frozen=True):
     """What a worker has settled, for the budget of the command."""
 
     usages: tuple[Usage, ...] = ()
@@ -93,9 +93,9 @@ class WorkerBudget(Budget):
         self.usages += usages
         self.estimated += estimated
 
-    def hand_over(self) -> Charged:
+    def hand_over(self) -> SettledCharges:
         """What was charged since this was last called."""
-        charged = Charged(tuple(self.usages), self.estimated)
+        charged = SettledCharges(tuple(self.usages), self.estimated)
         self.usages, self.estimated = [], 0
         return charged
 
@@ -107,7 +107,7 @@ class ResultRow:
     run: int
     record: Record | None
     stop: ProviderError | None = None
-    charged: Charged = field(default_factory=Charged)
+    charged: SettledCharges = field(default_factory=SettledCharges)
     """What was charged since the row before; samples of a block are asked at the same time."""
 
 
@@ -183,7 +183,7 @@ def read_back(row: Mapping[str, Any]) -> ResultRow:
     """
     try:
         run, record, stop = int(row[RUN]), row[RECORD], row[STOP]
-        charged = msgspec.json.decode(row[CHARGED], type=Charged).check()
+        charged = msgspec.json.decode(row[CHARGED], type=SettledCharges).check()
         if stop:
             return ResultRow(run, None, read_stop(stop), charged)
         return ResultRow(run, decode(record), None, charged)

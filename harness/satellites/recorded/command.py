@@ -18,9 +18,9 @@ from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement
 from eyechart.harness.satellites.recorded.fields import DRAW, Columns
-from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest
+from eyechart.harness.satellites.recorded.reader import ImportRequest, ImportResult
 from eyechart.harness.satellites.recorded.recorder import import_recorded
-from eyechart.harness.satellites.recorded.rows import RecordedRows, RowProblem, Where
+from eyechart.harness.satellites.recorded.rows import RecordedRows, RowFilter, RowProblem
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import EXAMPLES
@@ -115,7 +115,7 @@ def _check_moment(at: str) -> None:
 
 def _tell(
     request: ImportRequest,
-    imported: Imported,
+    imported: ImportResult,
     told: set[str],
     judging: JudgeSettings,
     show: Callable[[JudgedRun], object],
@@ -216,14 +216,14 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _condition(text: str) -> Where:
+def _condition(text: str) -> RowFilter:
     """The condition in `--where COLUMN=VALUE` or `--where COLUMN!=VALUE`."""
     column, equals, value = text.partition("=")
     is_equal = not column.endswith("!")
     column = column.removesuffix("!").strip()
     if not (column and equals):
         raise UsageError(f"--where is COLUMN=VALUE or COLUMN!=VALUE, not {text!r}")
-    return Where(column, value, is_equal)
+    return RowFilter(column, value, is_equal)
 
 
 @cache

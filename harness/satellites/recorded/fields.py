@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
-from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.token_counts import token_count
 from eyechart.providers.base import TransientError
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.finish import finish_of, is_ending, word_to_show

@@ -16,7 +16,7 @@ from eyechart.harness.satellites.recorded.fields import (
     values_hash,
 )
 from eyechart.harness.satellites.recorded.forms import fields_of
-from eyechart.harness.satellites.recorded.rows import RecordedRows, RowPlace, RowProblem, Where
+from eyechart.harness.satellites.recorded.rows import RecordedRows, RowFilter, RowPlace, RowProblem
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
@@ -33,7 +33,7 @@ class ImportRequest:
     columns: Columns
     fixed: Mapping[str, str] = field(default_factory=dict)
     """Axis -> its value for all rows, for axes without a column."""
-    where: Sequence[Where] = ()
+    where: Sequence[RowFilter] = ()
     """Conditions that rows must meet to be taken."""
     by: str = ""
     at: str = ""
@@ -47,7 +47,7 @@ class ImportRequest:
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """The result of an import."""
 
     new: int = 0
@@ -87,7 +87,7 @@ class Reader:
         return (kept.mark for kept in self._rows.of(self._request.model, file))
 
     def replies(
-        self, imported: Imported, only: int | None = None
+        self, imported: ImportResult, only: int | None = None
     ) -> Iterator[tuple[RowPlace, RecordedReply]]:
         """Each reply of all files, or of one, with its place; counts the other rows."""
         columns, fixed = self._request.columns, dict(self._request.fixed)

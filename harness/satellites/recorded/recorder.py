@@ -28,7 +28,7 @@ from eyechart.harness.journal.manifest import (
     write_manifest,
 )
 from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
-from eyechart.harness.journal.recorded import Recorded
+from eyechart.harness.journal.recorded import RecordedFiles
 from eyechart.harness.journal.software import software
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.own_tasks import remember
@@ -39,7 +39,7 @@ from eyechart.harness.plan.plan import (
 )
 from eyechart.harness.satellites.recorded.draws import Draws, Given, given_of
 from eyechart.harness.satellites.recorded.fields import DRAW, RecordedReply, RowError, RowMark
-from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Reader
+from eyechart.harness.satellites.recorded.reader import ImportRequest, ImportResult, Reader
 from eyechart.harness.satellites.recorded.rows import RecordedRows, RowPlace, RowProblem
 from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
 from eyechart.harness.satellites.recorded.sources import GivenFile, Sources
@@ -65,7 +65,7 @@ _UNKNOWN = Settings(temperature=None, api=None)
 
 def import_recorded(
     request: ImportRequest, rows: RecordedRows, batch_form: Callable[[], BatchForm], warn: Warn
-) -> Imported:
+) -> ImportResult:
     """Writes the rows of the request's model into its run. `batch_form` reads lines of OpenAI's
     Batch form.
 
@@ -81,7 +81,7 @@ def import_recorded(
     found = _survey(reader, finder)
     reader.only_model = _only_model(request, found.models, warn)
     nameless = 0 if reader.only_model or not found.models else found.nameless
-    imported = Imported(nameless=nameless, draw_column=rows.draw_column)
+    imported = ImportResult(nameless=nameless, draw_column=rows.draw_column)
     with Journal(request.folder, warn) as run_journal:
         recorder = _Recorder(request, finder, run_journal, imported, found)
         recorder.place(rows.files, reader)
@@ -107,9 +107,9 @@ def _refuse_asked(folder: Path) -> None:
         )
 
 
-def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
+def _nothing_usable(reader: Reader, finder: SampleFinder) -> ImportResult | None:
     """The result of an import without any usable row, which makes no folder; else `None`."""
-    imported = Imported()
+    imported = ImportResult()
     for place, reply in reader.replies(imported):
         try:
             finder.of(reply)
@@ -135,7 +135,7 @@ class _Found:
 
 def _survey(reader: Reader, finder: SampleFinder) -> _Found:
     found, models = _Found(), dict[str, None]()
-    for _, reply in reader.replies(Imported()):
+    for _, reply in reader.replies(ImportResult()):
         if reply.model is not None:
             models[reply.model] = None
         elif reply.reply is not None:
@@ -195,7 +195,7 @@ class _Recorder:
         request: ImportRequest,
         finder: SampleFinder,
         run_journal: Journal,
-        imported: Imported,
+        imported: ImportResult,
         found: _Found,
     ) -> None:
         self._numbers_all = found.is_numbered
@@ -232,7 +232,7 @@ class _Recorder:
         """
 
         def unnumbered(file: int) -> Iterator[RowMark]:
-            for _, reply in reader.replies(Imported(), file):
+            for _, reply in reader.replies(ImportResult(), file):
                 with suppress(RowError):
                     sample = self._finder.of(reply)
                     if isinstance(sample, GivenSample) and sample.index is None:
@@ -482,7 +482,7 @@ def _manifest(request: ImportRequest) -> Manifest:
         settings=settings,
         run=run_mark(request.model, digest, settings),
         file="" if task.is_installed else str(task.path),
-        recorded=Recorded(),
+        recorded=RecordedFiles(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     write_manifest(folder, manifest)

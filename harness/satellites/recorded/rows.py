@@ -39,7 +39,7 @@ _DRAW_NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class RowFilter:
     """A condition on a row: a column has this value, or has another one."""
 
     column: str
@@ -106,7 +106,7 @@ class RecordedRows:
     """
 
     def __init__(
-        self, files: Sequence[GivenFile], where: Sequence[Where] = (), column: str = ""
+        self, files: Sequence[GivenFile], where: Sequence[RowFilter] = (), column: str = ""
     ) -> None:
         """Reads the files.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.record import Record, Warn
-from eyechart.harness.journal.recorded import Recorded, RecordedFile
+from eyechart.harness.journal.recorded import RecordedFile, RecordedFiles
 from eyechart.harness.satellites.recorded.fields import RowMark
 from eyechart.providers.naming import named
 
@@ -87,7 +87,7 @@ def _hashed(path: Path, most: int = sys.maxsize) -> tuple[str, int]:
 class Sources:
     """The files of a run, and the rows that were taken from each."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordedFiles) -> None:
         self.recorded = recorded
         self._rows: dict[int, dict[str, str]] = {file.source: {} for file in recorded.files}
         """Source -> mark of a row's content -> mark of what was taken from it."""

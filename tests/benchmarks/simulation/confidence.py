@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.tables.confidence import (
     Calibration,
-    Chosen,
+    ForcedChoices,
     brier_interval,
     calibration,
     overconfidence_interval,
@@ -27,11 +27,11 @@ _LINES = 8
 """Lines whose samples a calibration error is taken of together."""
 _BINS, _LEAST = 10, 5
 _MANY = 200_000
-Drawn = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+DrawSummary = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 """Confidence of N samples, and the probability that each is right."""
 
 
-def _beta(mean: float, size: float, right: Callable[[Floats], Floats]) -> Drawn:
+def _beta(mean: float, size: float, right: Callable[[Floats], Floats]) -> DrawSummary:
     """Confidences above chance with this mean; a larger size means that they vary less."""
 
     def draw(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
@@ -47,7 +47,7 @@ def _always(accuracy: float) -> Callable[[Floats], Floats]:
     return lambda sure: np.full_like(sure, accuracy)
 
 
-SHAPES: Mapping[str, Drawn] = {
+SHAPES: Mapping[str, DrawSummary] = {
     "calibrated": _beta(0.6, 3, lambda sure: sure),
     "sure and right": _beta(0.97, 30, _always(0.98)),
     "sure and blind": _beta(0.93, 30, _always(0.05)),
@@ -59,7 +59,7 @@ SHAPES: Mapping[str, Drawn] = {
 
 def draw(
     shape: str, rng: np.random.Generator, samples: int, lines: int = 1, together: float = 0.0
-) -> Chosen:
+) -> ForcedChoices:
     """Samples of so many rows at each line; what the first choice leaves is shared evenly by the
     other options. `together` is the correlation of the verdicts on a row at two lines.
     """
@@ -72,17 +72,17 @@ def draw(
     of_right = (1 - sure) ** 2 + (OPTIONS - 1) * rest**2
     of_wrong = sure**2 + (1 - rest) ** 2 + (OPTIONS - 2) * rest**2
     brier = np.where(right, of_right, of_wrong)
-    return Chosen(np.zeros(n, np.int64), right, sure, brier, np.zeros(n, bool), rows)
+    return ForcedChoices(np.zeros(n, np.int64), right, sure, brier, np.zeros(n, bool), rows)
 
 
-def uncorrected(chosen: Chosen, bins: int = _BINS) -> float:
+def uncorrected(chosen: ForcedChoices, bins: int = _BINS) -> float:
     """The calibration error as it is usually computed, in the same bins."""
     order = np.argsort(chosen.confidence, kind="stable")
     parts = np.array_split((chosen.confidence - chosen.right)[order], bins)
     return float(sum(len(part) * abs(part.mean()) for part in parts) / len(order))
 
 
-def _calibration(chosen: Chosen) -> Calibration:
+def _calibration(chosen: ForcedChoices) -> Calibration:
     found = calibration(chosen)
     assert found is not None
     return found

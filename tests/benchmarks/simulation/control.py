@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from eyechart.harness.analysis.length.curve import Floats
-from eyechart.harness.analysis.length.limits import Choices, Scored
+from eyechart.harness.analysis.length.limits import Choices, ScoredSamples
 from eyechart.harness.analysis.order.d_prime import d_prime
 from eyechart.harness.analysis.order.order import REVERSED, order_of_control
 from eyechart.harness.analysis.order.resolution import SHARE
@@ -80,7 +80,7 @@ BLIND: Mapping[str, Observer] = {
 }
 
 
-def simulated(observer: Observer, n: int, seed: int) -> tuple[Scored, Scored]:
+def simulated(observer: Observer, n: int, seed: int) -> tuple[ScoredSamples, ScoredSamples]:
     """The choices of `n` rows on each line, and of their controls."""
     rng = np.random.default_rng(seed)
     lengths = np.array([[line.length_of(row, _START) for line in LINES] for row in range(n)], float)
@@ -96,7 +96,7 @@ def simulated(observer: Observer, n: int, seed: int) -> tuple[Scored, Scored]:
         readings = np.full(len(margins), Recount.AS_JUDGED)
         choices = Choices(margins, np.ones(len(margins), int))
         scored = (LINES, places, indexes, lengths.ravel().astype(int), outcomes, readings)
-        found.append(Scored(*scored, has_same_rows=True, choices=choices))
+        found.append(ScoredSamples(*scored, has_same_rows=True, choices=choices))
     samples, control = found
     return samples, control
 

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.length.curve import Floats
-from eyechart.harness.analysis.length.limits import Copies, Scored, scored_length
+from eyechart.harness.analysis.length.limits import Copies, ScoredSamples, scored_length
 from eyechart.harness.analysis.order.apart import CHANCE
 from eyechart.harness.analysis.order.copies import order_of_copies
 from eyechart.harness.analysis.order.near import near_length
@@ -189,7 +189,7 @@ def _judged(observer: Observer, row: Words, rng: np.random.Generator) -> tuple[f
     return *found, verdict.outcome.place
 
 
-def simulated(observer: Observer, n: int, seed: int) -> Scored:
+def simulated(observer: Observer, n: int, seed: int) -> ScoredSamples:
     """The copies of `n` rows on each line."""
     rng = np.random.default_rng((seed, 1))
     indexes, places = (one.ravel() for one in np.indices((n, len(LINES))))
@@ -208,7 +208,7 @@ def simulated(observer: Observer, n: int, seed: int) -> Scored:
     is_unread = outcomes == Outcome.UNPARSED.place
     readings = np.where(is_unread, Recount.UNREAD, Recount.AS_JUDGED)
     of_rows = (outcomes, readings, None, not observer.is_repeated)
-    return Scored(LINES, places, indexes, lengths, *of_rows, copies=Copies(off, nearer))
+    return ScoredSamples(LINES, places, indexes, lengths, *of_rows, copies=Copies(off, nearer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.limit import MIXED
-from eyechart.harness.analysis.length.limits import Scored, scored_length
+from eyechart.harness.analysis.length.limits import ScoredSamples, scored_length
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.settings.judging import THRESHOLD
@@ -90,7 +90,7 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-def simulate(fault: Fault, setting: Setting, run: int) -> tuple[float, Scored]:
+def simulate(fault: Fault, setting: Setting, run: int) -> tuple[float, ScoredSamples]:
     """The length to which the model sees, and its judged samples."""
     seed = setting.seed(run)
     truth = setting.family.draw(seed)
@@ -106,7 +106,7 @@ def simulate(fault: Fault, setting: Setting, run: int) -> tuple[float, Scored]:
     is_unread = fault.outcome is Outcome.UNPARSED
     readings = np.where(fails, unread if is_unread else Recount.LEFT_OUT, Recount.AS_JUDGED)
     indexes, places = np.indices(lengths.shape)
-    scored = Scored(
+    scored = ScoredSamples(
         LINES,
         places.ravel(),
         indexes.ravel(),

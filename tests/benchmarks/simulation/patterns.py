@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from eyechart.harness.analysis.adaptive.adaptive import Aim
-from eyechart.harness.analysis.length.limits import Scored
+from eyechart.harness.analysis.length.limits import ScoredSamples
 from eyechart.harness.analysis.order.order import PATTERNS, order
 from tests.benchmarks.simulation.adaptive import asked, counts_at_the_end
 from tests.benchmarks.simulation.apart import BLIND, OBSERVERS
@@ -50,7 +50,7 @@ def measure(name: str, runs: int) -> Row:
     return {"shape": name, **shares, "runs": runs}
 
 
-def _patterns(conditions: Sequence[Scored]) -> set[str]:
+def _patterns(conditions: Sequence[ScoredSamples]) -> set[str]:
     """The patterns that some line of a run has."""
     named = set()
     for samples in conditions:
@@ -60,7 +60,7 @@ def _patterns(conditions: Sequence[Scored]) -> set[str]:
     return named
 
 
-def _as_adaptive(every: Scored) -> Scored:
+def _as_adaptive(every: ScoredSamples) -> ScoredSamples:
     """The samples that an adaptive run asks of these."""
     shape = (MOST_SAMPLES, len(every.lines))
     right, lengths = every.right.reshape(shape).astype(float), every.lengths.reshape(shape)

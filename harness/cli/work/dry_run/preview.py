@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.analysis.comparison.power import smallest_factor, smallest_fall
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import AnswerIndex
 from eyechart.harness.plan.context_fit import CellFit
 from eyechart.harness.plan.estimate import Forecast, Thinking
 from eyechart.harness.plan.plan import Plan
@@ -109,7 +109,7 @@ class Preview:
     forecast: Forecast
     fits: Mapping[CellKey, CellFit]
     thinking: Thinking
-    answers: Answered | None
+    answers: AnswerIndex | None
     """The answers of the run's folder; `None` where there are none, and where the run starts over.
     """
     waves: Waves | None = None

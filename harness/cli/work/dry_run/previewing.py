@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.cli.work.dry_run.preview import Bill, Preview, Waves, bill_of
 from eyechart.harness.face.options.run_options import RunOptions
-from eyechart.harness.journal.answers import Answered, answered
+from eyechart.harness.journal.answers import AnswerIndex, answered
 from eyechart.harness.journal.judged_before import check_journal
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.context_fit import CellFit, context_fits
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from eyechart.harness.face.asking.adaptive import AdaptiveChooser
 
 
-def _answers(folder: Path, plan: Plan) -> Answered | None:
+def _answers(folder: Path, plan: Plan) -> AnswerIndex | None:
     """The answers of planned samples in the run's folder; `None` where there is no answer, and no
     first turn of one either. Raises `JournalError` where the run would, see `check_journal`.
     """

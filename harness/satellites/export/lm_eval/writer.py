@@ -30,7 +30,7 @@ from eyechart.harness.satellites.export.exported_folder import (
     maker,
 )
 from eyechart.harness.spec import CellKey, Sample
-from eyechart.harness.spec.worked import answer_read
+from eyechart.harness.spec.worked_examples import answer_read
 from eyechart.providers.base import Api
 from eyechart.providers.documents import as_document, stops
 

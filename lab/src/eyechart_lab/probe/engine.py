@@ -12,8 +12,8 @@ from eyechart.harness.plan import Plan, make_sample
 from eyechart.harness.spec import CellKey, Condition, Line, Sample
 from eyechart.providers.base import PromptOverflowError
 from eyechart_lab.probe.folder import (
-    Measured,
     MeasuredKey,
+    Measurement,
     ProbeFolder,
     read_measured,
 )
@@ -41,7 +41,7 @@ NO_ROW = "its prompt does not show the row symbol by symbol"
 
 
 @dataclass(slots=True)
-class Probed:
+class ProbeResult:
     """The result of a probe."""
 
     samples: int = 0
@@ -63,7 +63,7 @@ class Probe:
         self._folder = folder
         self._measures = measures
         self._done = {measured.key for measured in read_measured(folder.folder)}
-        self.result = Probed()
+        self.result = ProbeResult()
         """Grows while the probe goes on."""
 
     def run(self, progress: Progress) -> None:
@@ -278,7 +278,7 @@ class Probe:
     ) -> None:
         name, (condition, line), length, index = key
         self._folder.append(
-            Measured(
+            Measurement(
                 measure=name,
                 condition=dict(condition),
                 line=(line.length, line.low, line.high),

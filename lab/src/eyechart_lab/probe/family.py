@@ -11,12 +11,12 @@ from eyechart_lab.probe.inside import (
     Array,
     Inside,
     Precision,
-    Trunk,
+    PromptCache,
     Watcher,
     shared,
 )
 from eyechart_lab.probe.measures.attention import Attention
-from eyechart_lab.probe.measures.states import Before, Several
+from eyechart_lab.probe.measures.states import PrefixWatcher, WatcherGroup
 
 
 @dataclass(eq=False, slots=True)
@@ -43,8 +43,8 @@ def run(inside: Inside, prompts: Sequence[Prompt], precision: Precision) -> Iter
     common beginning, and their own passes go on from there.
     """
 
-    def forward(prompt: Prompt, watchers: Sequence[Watcher], trunk: Trunk | None) -> None:
-        watcher = Several(watchers) if watchers else None
+    def forward(prompt: Prompt, watchers: Sequence[Watcher], trunk: PromptCache | None) -> None:
+        watcher = WatcherGroup(watchers) if watchers else None
         prompt.logits = inside.forward(
             prompt.ids, watcher, precision=precision, last=prompt.last, trunk=trunk
         )
@@ -62,9 +62,9 @@ def run(inside: Inside, prompts: Sequence[Prompt], precision: Precision) -> Iter
     starts = []
     for prompt in others:
         start = min(shared(longest.ids, prompt.ids), len(prompt.ids) - prompt.last)
-        early += [Before(watcher, start) for watcher in prompt.watchers]
+        early += [PrefixWatcher(watcher, start) for watcher in prompt.watchers]
         starts.append(start)
-    trunk = Trunk()
+    trunk = PromptCache()
     forward(longest, [*longest.all_watchers, *early], trunk)
     yield longest
     for prompt, start in zip(others, starts, strict=True):

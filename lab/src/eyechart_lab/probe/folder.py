@@ -53,7 +53,7 @@ MeasuredKey: TypeAlias = tuple[str, CellKey, int, int]
 """Measure, cell, true length and index: the key of a measurement."""
 
 
-class Measured(msgspec.Struct, frozen=True):
+class Measurement(msgspec.Struct, frozen=True):
     """What one measure found on one sample, or on several together."""
 
     measure: str
@@ -78,10 +78,10 @@ class Measured(msgspec.Struct, frozen=True):
         return Condition(self.condition), Line(*self.line)
 
 
-_DECODER = msgspec.json.Decoder(Measured)
+_DECODER = msgspec.json.Decoder(Measurement)
 
 
-def read_measured(folder: Path) -> Iterator[Measured]:
+def read_measured(folder: Path) -> Iterator[Measurement]:
     """The complete lines of a probe, in the order in which they were written.
 
     Raises:
@@ -171,7 +171,7 @@ class ProbeFolder:
         os.close(self._file)
         self._lock.release()
 
-    def append(self, measured: Measured) -> None:
+    def append(self, measured: Measurement) -> None:
         """Writes one line. When this returns it survives the end of this process.
 
         Raises:

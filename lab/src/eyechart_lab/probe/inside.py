@@ -97,7 +97,7 @@ class Watcher:
 
 
 @dataclass(slots=True)
-class Trunk:
+class PromptCache:
     """The keys and values of one prompt. A pass over another prompt that begins alike goes on from
     them, so that the beginning is computed once. Of one model, in one precision.
     """
@@ -155,7 +155,7 @@ class Inside(Protocol):
         *,
         precision: Precision = "float32",
         last: int = 1,
-        trunk: Trunk | None = None,
+        trunk: PromptCache | None = None,
         replaced: ReplacedState | None = None,
     ) -> Array:
         """(last, V): one forward pass over a prompt; the logits of its last positions.

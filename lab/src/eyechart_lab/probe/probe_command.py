@@ -25,7 +25,7 @@ from eyechart.harness.journal.software import software
 from eyechart.harness.plan import Plan
 from eyechart.harness.spec import Settings
 from eyechart.providers.naming import named
-from eyechart_lab.probe.engine import Probe, Probed
+from eyechart_lab.probe.engine import Probe, ProbeResult
 from eyechart_lab.probe.folder import ProbeFolder, probe_folder
 from eyechart_lab.probe.inside import open_inside
 from eyechart_lab.probe.shown_measures import SHOWN, rows_with, shown_values
@@ -122,7 +122,7 @@ def _manifest(planned: Plan, model: ProbedModel, inside: Inside, command: str) -
     }
 
 
-def _warn_of(task: str, result: Probed) -> None:
+def _warn_of(task: str, result: ProbeResult) -> None:
     """Warns of measures that could not be taken, with the reason."""
     by_length: dict[int, list[str]] = {}
     for condition, length in result.too_long.items():

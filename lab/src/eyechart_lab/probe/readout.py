@@ -18,8 +18,8 @@ from eyechart_lab.probe.inside import (
     Array,
     Inside,
     Precision,
+    PromptCache,
     ReplacedState,
-    Trunk,
     shared,
 )
 from eyechart_lab.probe.measures.readout import (
@@ -203,7 +203,7 @@ def _patched(inside: Inside, row: ReadRow, donor: ReadRow) -> Iterator[SampleRea
     ids, other = ((*one.ids, *one.answer[:common]) for one in (row, donor))
     kept = States([len(other) - 1], frozenset(["residual"]))
     its = int(inside.forward(other, kept)[0].argmax())
-    trunk = Trunk()
+    trunk = PromptCache()
     own = int(inside.forward(ids, trunk=trunk)[0].argmax())
     if own == its:
         return

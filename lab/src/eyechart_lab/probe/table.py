@@ -10,7 +10,7 @@ import pandas as pd
 
 from eyechart.harness.journal import replace_file
 from eyechart_lab.probe.change import MeasureAtLength
-from eyechart_lab.probe.folder import Measured, read_manifest, read_measured
+from eyechart_lab.probe.folder import Measurement, read_manifest, read_measured
 from eyechart_lab.probe.measures.catalogue import unit_of
 from eyechart_lab.probe.passes import COUNTER
 from eyechart_lab.probe.reading import ROUNDING
@@ -74,11 +74,11 @@ def probe_frame(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def _largest(measured: Iterable[Measured]) -> Iterable[Measured]:
+def _largest(measured: Iterable[Measurement]) -> Iterable[Measurement]:
     """The rows to summarise. Of maps that were fitted on the rows of a line, only the one with the
     most rows, which has the rows of the others as well; otherwise all rows of one sample.
     """
-    fitted: dict[object, Measured] = {}
+    fitted: dict[object, Measurement] = {}
     for one in measured:
         if one.measure != COUNTER:
             yield one
@@ -87,7 +87,7 @@ def _largest(measured: Iterable[Measured]) -> Iterable[Measured]:
     yield from fitted.values()
 
 
-def _rows(measured: Iterable[Measured], axes: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+def _rows(measured: Iterable[Measurement], axes: Sequence[str]) -> Iterable[tuple[Any, ...]]:
     for one in measured:
         of_model = not one.tokens
         line = (None, None, None) if of_model else one.line

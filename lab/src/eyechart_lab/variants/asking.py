@@ -28,7 +28,7 @@ from eyechart.harness.spec import LINE
 from eyechart_lab.variants.ceilings import Ceilings
 from eyechart_lab.variants.folders import Model
 from eyechart_lab.variants.reading import Lab
-from eyechart_lab.variants.training.order import Ended
+from eyechart_lab.variants.training.order import TrainingEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
     )
 
 
-def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Iterator[LabCell]:
+def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: TrainingEnd) -> Iterator[LabCell]:
     """The rows of the runs of a model, one for each task; `ended` is how its training ended."""
     firsts = _first_of_tasks(lab, model, ended)
     for first, plan, run_ in zip(firsts, lab.plans, runs, strict=True):
@@ -155,14 +155,14 @@ def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Itera
             yield from _of_condition(of_condition, condition, lab.ceilings)
 
 
-def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
+def not_asked(lab: Lab, model: Model, ended: TrainingEnd) -> Iterator[LabCell]:
     """A row for each condition of a model whose training diverged."""
     for first, plan in zip(_first_of_tasks(lab, model, ended), lab.plans, strict=True):
         for condition in plan.conditions:
             yield replace(first, condition=condition.label)
 
 
-def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
+def _first_of_tasks(lab: Lab, model: Model, ended: TrainingEnd) -> Iterator[LabCell]:
     """What the rows of each task have before anything is asked."""
     for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
         yield LabCell(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from eyechart.harness.spec import Item
-from eyechart_lab.variants.training.data import Learnt, answer_of
+from eyechart_lab.variants.training.data import TrainingTask, answer_of
 
 DRAWN = 200
 """Rows of each trained length under each condition whose answers count as those of the training. An
@@ -22,7 +22,7 @@ Ceilings: TypeAlias = Mapping[tuple[str, str, int], float]
 """Task, label of a condition and nominal length of a line -> share of its rows, 0 to 1."""
 
 
-def known_answers(learnt: Sequence[Learnt]) -> set[str]:
+def known_answers(learnt: Sequence[TrainingTask]) -> set[str]:
     """The answers of the trained lengths, of all tasks together: a model that has learned a number
     from one task can say it in another.
     """
@@ -38,7 +38,7 @@ def known_answers(learnt: Sequence[Learnt]) -> set[str]:
     }
 
 
-def ceilings(learnt: Sequence[Learnt]) -> Ceilings:
+def ceilings(learnt: Sequence[TrainingTask]) -> Ceilings:
     """The share of the rows of each line that is asked whose right answer is a known one."""
     known = known_answers(learnt)
     rows: dict[tuple[str, str, int], list[bool]] = defaultdict(list)

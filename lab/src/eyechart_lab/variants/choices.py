@@ -10,14 +10,14 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from eyechart_lab.variants.mechanism import Mechanism, MechanismOf, wrong
+from eyechart_lab.variants.mechanism import Mechanism, MechanismField, wrong
 
 Base: TypeAlias = Annotated[float, Field(ge=1, le=1e12)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Size: TypeAlias = Annotated[int, Field(ge=2, le=1_000_000)]
 
 
-class Nothing(Mechanism):
+class NoPositions(Mechanism):
     """Nothing. Without positions (NoPE) only the causal mask tells places apart."""
 
     name = "none"
@@ -413,16 +413,18 @@ class Memory(ExtraTokens):
         return [f"<memory_{number}>" for number in range(1, self.count + 1)]
 
 
-CHOICES: dict[str, MechanismOf] = {
-    "positions": MechanismOf(
-        *(Nothing, Sinusoidal, Learned, Scalar, Rope, PRope, Alibi, Kerple, Sandwich, T5),
+CHOICES: dict[str, MechanismField] = {
+    "positions": MechanismField(
+        *(NoPositions, Sinusoidal, Learned, Scalar, Rope, PRope, Alibi, Kerple, Sandwich, T5),
         *(Relative, Randomised),
     ),
-    "attention": MechanismOf(Softmax, OffByOne, Relu, Differential, Window, Strided, Delta),
-    "gate": MechanismOf(Nothing, GatedHeads),
-    "temperature": MechanismOf(Nothing, LogN, Adaptive),
-    "stretch": MechanismOf(Nothing, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope),
-    "loss": MechanismOf(Nothing, SeqVcr),
-    "tokens": MechanismOf(Nothing, Pause, Memory),
+    "attention": MechanismField(Softmax, OffByOne, Relu, Differential, Window, Strided, Delta),
+    "gate": MechanismField(NoPositions, GatedHeads),
+    "temperature": MechanismField(NoPositions, LogN, Adaptive),
+    "stretch": MechanismField(
+        NoPositions, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope
+    ),
+    "loss": MechanismField(NoPositions, SeqVcr),
+    "tokens": MechanismField(NoPositions, Pause, Memory),
 }
 """Field of a variant -> what it can be."""

@@ -71,7 +71,7 @@ class Mechanism(BaseModel):
         return {self.name: fields[self.short] if list(fields) == [self.short] else fields}
 
 
-class MechanismOf:
+class MechanismField:
     """Makes pydantic read a field as one of these mechanisms."""
 
     def __init__(self, *kinds: type[Mechanism]) -> None:

@@ -42,7 +42,7 @@ from eyechart_lab.variants.mechanisms.biases import KerpleBias, bias_of
 from eyechart_lab.variants.mechanisms.draws import are_drawn, asked, drawn_for
 from eyechart_lab.variants.mechanisms.places import Move, RowPositions
 from eyechart_lab.variants.mechanisms.positions import (
-    Added,
+    AddedPositions,
     RelativeScores,
     Rotary,
     added_of,
@@ -165,7 +165,7 @@ class LabPreTrainedModel(PreTrainedModel):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, Rotary | KerpleBias | Difference | Added | RelativeScores):
+        if isinstance(module, Rotary | KerpleBias | Difference | AddedPositions | RelativeScores):
             module.reset()
 
 

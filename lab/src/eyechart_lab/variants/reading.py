@@ -25,7 +25,7 @@ from eyechart_lab.variants.study import (
     Training,
     digest_of,
 )
-from eyechart_lab.variants.training.data import Learnt
+from eyechart_lab.variants.training.data import TrainingTask
 from eyechart_lab.variants.variant import Variant
 
 _PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": ProbePart}
@@ -48,10 +48,10 @@ class Lab(StudyFile[LabSpec]):
         return _read_again, (self.path, self.trusts, self.text)
 
     @cached_property
-    def learnt(self) -> list[Learnt]:
+    def learnt(self) -> list[TrainingTask]:
         """The tasks that examples are drawn of."""
         return [
-            Learnt(plan, task.share, *task.trained)
+            TrainingTask(plan, task.share, *task.trained)
             for task, plan in zip(self.spec.tasks, self.plans, strict=True)
         ]
 

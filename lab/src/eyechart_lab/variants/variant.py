@@ -39,7 +39,7 @@ from eyechart_lab.variants.choices import (
     LeakyReRope,
     Learned,
     LogN,
-    Nothing,
+    NoPositions,
     Ntk,
     OffByOne,
     PRope,
@@ -62,7 +62,7 @@ makes one.
 """
 _OF_WAVES = (Sinusoidal.name, Relative.name)
 """Positions with pairs of sines and cosines as wide as the model."""
-_BEFORE_LAYERS = (Nothing.name, Sinusoidal.name, Learned.name, Scalar.name)
+_BEFORE_LAYERS = (NoPositions.name, Sinusoidal.name, Learned.name, Scalar.name)
 """Positions that change nothing in the layers."""
 _OF_DISTANCES = (DualChunk, DynamicNtk, ReRope, LeakyReRope)
 """Stretching that turns queries and keys again."""
@@ -81,22 +81,22 @@ class Variant(BaseModel):
     inner: Annotated[int, Field(ge=1, le=65_536)] | None = None
     """Width between the two maps of the feed-forward block; 8/3 of `width` if not given."""
     attention: Annotated[Mechanism, CHOICES["attention"]] = Softmax()
-    gate: Annotated[Mechanism, CHOICES["gate"]] = Nothing()
+    gate: Annotated[Mechanism, CHOICES["gate"]] = NoPositions()
     positions: Annotated[Mechanism, CHOICES["positions"]] = Rope()
-    temperature: Annotated[Mechanism, CHOICES["temperature"]] = Nothing()
-    stretch: Annotated[Mechanism, CHOICES["stretch"]] = Nothing()
+    temperature: Annotated[Mechanism, CHOICES["temperature"]] = NoPositions()
+    stretch: Annotated[Mechanism, CHOICES["stretch"]] = NoPositions()
     """Applies only when the model is asked."""
-    loss: Annotated[Mechanism, CHOICES["loss"]] = Nothing()
+    loss: Annotated[Mechanism, CHOICES["loss"]] = NoPositions()
     """Applies only in the training."""
-    tokens: Annotated[Mechanism, CHOICES["tokens"]] = Nothing()
+    tokens: Annotated[Mechanism, CHOICES["tokens"]] = NoPositions()
     """What a text has besides its own tokens."""
 
     @property
     def trained_as(self) -> Variant:
         """This variant without what applies only when it is asked: equal ones are trained once."""
-        changes: dict[str, Mechanism] = {"stretch": Nothing()}
+        changes: dict[str, Mechanism] = {"stretch": NoPositions()}
         if isinstance(self.temperature, Adaptive):
-            changes["temperature"] = Nothing()
+            changes["temperature"] = NoPositions()
         if isinstance(self.positions, Randomised):
             changes["positions"] = self.positions.model_copy(update={"asked": "mean"})
         return self.model_copy(update=changes)
@@ -183,7 +183,7 @@ class Variant(BaseModel):
     @classmethod
     def _stretch_fits(cls, stretch: Mechanism, info: ValidationInfo) -> Mechanism:
         positions, attention = info.data.get("positions"), info.data.get("attention")
-        if isinstance(stretch, Nothing) or positions is None or attention is None:
+        if isinstance(stretch, NoPositions) or positions is None or attention is None:
             return stretch
         if not isinstance(positions, Rope):
             raise wrong(

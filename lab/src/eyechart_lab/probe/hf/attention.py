@@ -19,7 +19,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import named
-from eyechart_lab.probe.hf.turning import Turning, turned_again
+from eyechart_lab.probe.hf.turning import SecondRotation, turned_again
 from eyechart_lab.probe.inside import Positions, Watcher
 from eyechart_lab.probe.intervention import Intervention
 from eyechart_lab.probe.measures.states import shown_of
@@ -37,7 +37,7 @@ class AttentionPass:
 
     intervention: Intervention
     watcher: Watcher | None = None
-    turning: Turning | None = None
+    turning: SecondRotation | None = None
     """How queries and keys are turned a second time; `None` if they are not."""
     padding: Sequence[int] = ()
     """For each row the number of its padded positions, which are its first ones; empty if no row
@@ -196,7 +196,7 @@ class _Weigh:
     span: tuple[int, int]
     """The positions of the pass: the first one, and the one behind the last."""
     others: Any
-    turning: Turning | None
+    turning: SecondRotation | None
 
     @property
     def is_plain(self) -> bool:

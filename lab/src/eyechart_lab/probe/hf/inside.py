@@ -19,7 +19,7 @@ try:
 
     from eyechart_lab.probe.hf import attention, loading, stream
     from eyechart_lab.probe.hf.attention import AttentionPass, to_numpy
-    from eyechart_lab.probe.hf.turning import Turning, turning_of
+    from eyechart_lab.probe.hf.turning import SecondRotation, turning_of
 except ImportError as error:
     from eyechart.providers.base import SetupError
     from eyechart_lab.extras import install
@@ -44,8 +44,8 @@ from eyechart_lab.probe.inside import (
     Array,
     Event,
     Precision,
+    PromptCache,
     ReplacedState,
-    Trunk,
     Watcher,
     fitting,
 )
@@ -92,7 +92,7 @@ class HfInside:
         self._layers = stream.layers_of(model, self._config)
         self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
-        self._turning: Turning | None = None
+        self._turning: SecondRotation | None = None
         self._apply(model)
         self._turning = turning_of(self, change, self._trained_window)
         if change.scaling == "dynamic_ntk" or not self._can_share():
@@ -155,7 +155,7 @@ class HfInside:
         *,
         precision: Precision = "float32",
         last: int = 1,
-        trunk: Trunk | None = None,
+        trunk: PromptCache | None = None,
         replaced: ReplacedState | None = None,
     ) -> Array:
         model = self._at(precision)
@@ -304,7 +304,7 @@ class HfInside:
         tried, since architectures keep what they like.
         """
         ids = [token % self.anatomy.vocabulary for token in (5, 7, 5, 6, 5, 9)]
-        trunk = Trunk()
+        trunk = PromptCache()
         try:
             self.forward([*ids[:4], 8 % self.anatomy.vocabulary], trunk=trunk)
             found = self.forward(ids, trunk=trunk)
@@ -384,7 +384,7 @@ class HfInside:
         return int(trained or self.anatomy.window)
 
 
-def _beginning(trunk: Trunk, start: int) -> Any:
+def _beginning(trunk: PromptCache, start: int) -> Any:
     """The cache for a pass from the position `start` on, with what the trunk keeps before it."""
     cache = transformers.DynamicCache()  # without a config it drops nothing that is out of a window
     if trunk.kept is None:

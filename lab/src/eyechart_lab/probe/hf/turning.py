@@ -21,7 +21,7 @@ _TRIED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Turning:
+class SecondRotation:
     """How a change turns queries and keys a second time. Pairs stand half of the turned width
     apart, which are the first numbers of a head.
     """
@@ -80,7 +80,7 @@ class _FirstKeys(Watcher):
             self.found = keys.copy()
 
 
-def turning_of(inside: Inside, change: Intervention, window: int) -> Turning | None:
+def turning_of(inside: Inside, change: Intervention, window: int) -> SecondRotation | None:
     """How a change turns the queries and keys of a model again, whose training had `window` tokens;
     `None` if it does not.
 
@@ -101,4 +101,4 @@ def turning_of(inside: Inside, change: Intervention, window: int) -> Turning | N
             f"{inside.anatomy.architecture} turns its pairs of numbers in another order than "
             "Llama, so dual_chunk, ReRoPE and dynamic NTK cannot be applied to it"
         )
-    return Turning(change, base, width, window)
+    return SecondRotation(change, base, width, window)

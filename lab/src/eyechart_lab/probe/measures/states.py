@@ -20,7 +20,7 @@ def shown_of(wants: Wants, start: int, count: int) -> dict[Event, Positions]:
     return found
 
 
-class Several(Watcher):
+class WatcherGroup(Watcher):
     """Passes events on to several watchers, to each the positions that it wants."""
 
     def __init__(self, watchers: Sequence[Watcher]) -> None:
@@ -77,7 +77,7 @@ def _joined(all_wants: Sequence[Wants]) -> dict[Event, Sequence[int] | None]:
     return joined
 
 
-class Before(Several):
+class PrefixWatcher(WatcherGroup):
     """What a watcher of one prompt wants of the beginning that a longer prompt has too."""
 
     def __init__(self, watcher: Watcher, upto: int) -> None:

@@ -77,7 +77,7 @@ def _train(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -
 def _dry_run(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -> None:
     """Prints the steps that are missing, with the time that they take here."""
     from eyechart_lab.variants.embedded.training import (  # noqa: PLC0415  likewise
-        OfEmbedded,
+        EmbeddedTraining,
     )
     from eyechart_lab.variants.training.devices import seconds_of  # noqa: PLC0415  imports torch
     from eyechart_lab.variants.training.steps import new_optimizer  # noqa: PLC0415  likewise
@@ -85,7 +85,7 @@ def _dry_run(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool)
 
     training = recipe.training
     missing = steps_left(folder, training)
-    of = OfEmbedded(recipe, build(), place.device)
+    of = EmbeddedTraining(recipe, build(), place.device)
     steps = of.steps(new_optimizer(of.learned, training, place.device))
     seconds = missing * seconds_of(steps, training.steps)
     if as_json:

@@ -33,8 +33,8 @@ _COUNT_LOSS = 0.5
 """Weight of the loss of the count so far; the loss of the reply has weight 1."""
 
 
-class OfEmbedded:
-    """The embedded model in training, with its examples; see `train.OfStudy`."""
+class EmbeddedTraining:
+    """The embedded model in training, with its examples; see `train.StudyTraining`."""
 
     window = WINDOW
 

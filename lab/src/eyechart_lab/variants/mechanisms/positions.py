@@ -31,7 +31,7 @@ def sinusoids(positions: torch.Tensor, width: int) -> torch.Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-class Added(nn.Module):
+class AddedPositions(nn.Module):
     """What is added to embeddings: sinusoids, for which embeddings are first multiplied by the root
     of their width, as Vaswani et al. do; a learned vector for each position, the nearest one where
     a position is the mean of draws; or i / C times one learned vector.
@@ -180,7 +180,7 @@ def rotary_of(variant: Variant, trained_window: int) -> Rotary | None:
     return Rotary(variant, trained_window) if is_turned else None
 
 
-def added_of(variant: Variant) -> Added | None:
+def added_of(variant: Variant) -> AddedPositions | None:
     """What is added to the embeddings of a variant; `None` if nothing is."""
     is_added = encoding_of(variant.positions) in ("sinusoidal", "learned", "scalar")
-    return Added(variant) if is_added else None
+    return AddedPositions(variant) if is_added else None

@@ -13,8 +13,8 @@ from eyechart.harness.analysis import SIGNIFICANT, Bound, Span, holm, span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.results.seeds import (
-    OfModel,
     SeedLength,
+    SeedValue,
     interval,
     length_interval,
     mean,
@@ -27,12 +27,12 @@ from eyechart_lab.variants.training.order import TRAINED
 
 LEARNT = 0.95
 """A model has learned a task if it is right so often at the lengths of its training."""
-Where: TypeAlias = tuple[str, str]
+RowFilter: TypeAlias = tuple[str, str]
 """A task and the label of a condition."""
 
 
 @dataclass(frozen=True)
-class OfSeed:
+class SeedAnswers:
     """What the model of one seed answered under one condition."""
 
     cells: Sequence[LabCell]
@@ -43,7 +43,7 @@ class OfSeed:
         return self.cells[0].training == TRAINED
 
     @cached_property
-    def within(self) -> OfModel | None:
+    def within(self) -> SeedValue | None:
         """Share of right answers at the trained lengths; `None` if none was scored there."""
         lines = [one for one in self.asked if is_within(one)]
         return _share(sum(one.correct for one in lines), sum(one.n for one in lines))
@@ -54,7 +54,7 @@ class OfSeed:
         return None if self.within is None else self.within.value
 
     @cached_property
-    def beyond(self) -> OfModel | None:
+    def beyond(self) -> SeedValue | None:
         """Share of right answers in lines of only longer rows, among the rows whose answer the
         training had; `None` if there is none.
         """
@@ -127,7 +127,7 @@ def known_rows(cell: LabCell) -> int:
     return cell.n if cell.ceiling is None else round(cell.ceiling * cell.n)
 
 
-def _share(correct: int, n: int) -> OfModel | None:
+def _share(correct: int, n: int) -> SeedValue | None:
     """A share of right answers; `None` if none was scored."""
     return share_of(correct, n) if n else None
 
@@ -170,7 +170,7 @@ class Result:
     variant: str
     task: str
     condition: str
-    seeds: Sequence[OfSeed]
+    seeds: Sequence[SeedAnswers]
     shortest: int
     longest: int
     """The shortest and the longest line that any model was asked under the condition; 0 where none
@@ -186,7 +186,7 @@ class Result:
     """Their shares of right answers to rows longer than trained, against the reference."""
 
     @property
-    def where(self) -> Where:
+    def where(self) -> RowFilter:
         """The task and the condition."""
         return self.task, self.condition
 
@@ -217,7 +217,7 @@ class Result:
         return sum(one.has_learnt for one in self.seeds)
 
     @property
-    def trained(self) -> Sequence[OfSeed]:
+    def trained(self) -> Sequence[SeedAnswers]:
         """The seeds whose training came to its end."""
         return [one for one in self.seeds if one.is_trained]
 
@@ -265,12 +265,12 @@ class Result:
         return [cells[length] for length in sorted(cells)]
 
     @cached_property
-    def within(self) -> list[OfModel]:
+    def within(self) -> list[SeedValue]:
         """The share of right answers at the trained lengths of each trained model."""
         return [one.within for one in self.trained if one.within is not None]
 
     @cached_property
-    def beyond(self) -> list[OfModel]:
+    def beyond(self) -> list[SeedValue]:
         """The share of right answers to longer rows whose answer the training had, of each trained
         model that was asked some.
         """
@@ -287,18 +287,18 @@ class Result:
             yield length, sum(found) / len(found), min(found), max(found)
 
 
-def share_text(models: Sequence[OfModel]) -> str:
+def share_text(models: Sequence[SeedValue]) -> str:
     """The mean share of right answers of models, for a table; empty where there is none."""
     return f"{100 * mean(models):.0f} %" if models else ""
 
 
-def share_span(models: Sequence[OfModel]) -> tuple[float, float] | None:
+def share_span(models: Sequence[SeedValue]) -> tuple[float, float] | None:
     """Its 95 % interval over rows and seeds; `None` with fewer than three models."""
     found = interval(models)
     return None if found is None else (max(0.0, found[0]), min(1.0, found[1]))
 
 
-def share_span_text(models: Sequence[OfModel]) -> str:
+def share_span_text(models: Sequence[SeedValue]) -> str:
     """The interval, for a table: `12 to 20 %`; empty where there is none."""
     span = share_span(models)
     return "" if span is None else f"{100 * span[0]:.0f} to {100 * span[1]:.0f} %"
@@ -323,7 +323,7 @@ def length_text(one: Result) -> str:
 
 def results_of(cells: Sequence[LabCell], reference: str) -> list[Result]:
     """A result for each condition and variant, in the order of the rows, against `reference`."""
-    grouped: dict[Where, dict[str, dict[int, list[LabCell]]]] = defaultdict(
+    grouped: dict[RowFilter, dict[str, dict[int, list[LabCell]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for cell in cells:
@@ -334,7 +334,7 @@ def results_of(cells: Sequence[LabCell], reference: str) -> list[Result]:
         asked = [cell.length or 0 for cell in lines] or [0]
         ends = min(asked), max(asked), min(max(asked), _limit(lines))
         results = [
-            Result(name, *where, [OfSeed(one) for one in seeds.values()], *ends)
+            Result(name, *where, [SeedAnswers(one) for one in seeds.values()], *ends)
             for name, seeds in variants.items()
         ]
         found += _compared(results, reference)
@@ -372,7 +372,7 @@ def _compared(results: Sequence[Result], reference: str) -> list[Result]:
 
 
 def _comparisons(
-    results: Sequence[Result], values: Sequence[Sequence[OfModel]], reference: str
+    results: Sequence[Result], values: Sequence[Sequence[SeedValue]], reference: str
 ) -> list[VariantComparison]:
     """The comparison of each variant, whose models have these values, with the reference."""
     found = [
@@ -396,7 +396,7 @@ def _comparisons(
 
 
 def _verdict(
-    mine: Sequence[OfModel], against: Sequence[OfModel], p: float, least: float
+    mine: Sequence[SeedValue], against: Sequence[SeedValue], p: float, least: float
 ) -> Verdict:
     if least > SIGNIFICANT:
         return "too few seeds"

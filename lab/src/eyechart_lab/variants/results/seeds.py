@@ -23,7 +23,7 @@ _EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class OfModel:
+class SeedValue:
     """A number of the model of one seed."""
 
     value: float
@@ -42,24 +42,24 @@ class SeedLength:
     """The 95 % interval over the rows."""
 
     @property
-    def log(self) -> OfModel:
+    def log(self) -> SeedValue:
         """The natural logarithm of the length, with half the width of its interval to each side."""
         half = math.log(self.span[1].length / self.span[0].length) / 2
-        return OfModel(math.log(self.length.length), half, half)
+        return SeedValue(math.log(self.length.length), half, half)
 
 
-def share_of(correct: int, n: int) -> OfModel:
+def share_of(correct: int, n: int) -> SeedValue:
     """A share of right answers, with Wilson's interval. `n` is at least 1."""
     share, (low, high) = correct / n, wilson(correct, n) or (0.0, 1.0)
-    return OfModel(share, share - low, high - share)
+    return SeedValue(share, share - low, high - share)
 
 
-def mean(models: Sequence[OfModel]) -> float:
+def mean(models: Sequence[SeedValue]) -> float:
     """The mean over the models of all seeds."""
     return sum(one.value for one in models) / len(models)
 
 
-def interval(models: Sequence[OfModel]) -> tuple[float, float] | None:
+def interval(models: Sequence[SeedValue]) -> tuple[float, float] | None:
     """The 95 % interval of the mean over rows and seeds; `None` with fewer than `FEWEST` seeds.
 
     It is Student's interval over the seeds. All seeds are asked the same rows, whose error does not
@@ -124,7 +124,7 @@ def fewest_seeds(comparisons: int) -> int:
     return seeds
 
 
-def permutation_p(first: Sequence[OfModel], second: Sequence[OfModel]) -> float:
+def permutation_p(first: Sequence[SeedValue], second: Sequence[SeedValue]) -> float:
     """The exact two-sided p-value of the difference of the means of two variants.
 
     If the variant made no difference, every split of all models into two groups of these sizes

@@ -16,7 +16,7 @@ from eyechart_lab.variants.results.results import (
     share_span_text,
     share_text,
 )
-from eyechart_lab.variants.results.seeds import FEWEST, OfModel, fewest_seeds, smallest_pair_p
+from eyechart_lab.variants.results.seeds import FEWEST, SeedValue, fewest_seeds, smallest_pair_p
 from eyechart_lab.variants.study import LabSpec
 
 
@@ -130,7 +130,7 @@ def _beyond(one: Result, reference: str) -> str:
 
 
 def _share(
-    models: Sequence[OfModel], rows: str, one: Result, of: VariantComparison, reference: str
+    models: Sequence[SeedValue], rows: str, one: Result, of: VariantComparison, reference: str
 ) -> str:
     """A share of right answers, its interval, and the comparison with the reference."""
     span = f" ({told})" if (told := share_span_text(models)) else ""

@@ -37,7 +37,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainingTask:
     """A task of which examples are drawn."""
 
     plan: Plan
@@ -49,7 +49,7 @@ class Learnt:
 
 
 def drawn(
-    rng: random.Random, learnt: Sequence[Learnt], weights: Sequence[float], grown: float
+    rng: random.Random, learnt: Sequence[TrainingTask], weights: Sequence[float], grown: float
 ) -> tuple[str, str]:
     """The prompt and the right reply of one example. `grown` says how far the longest row has grown
     between the shortest and the longest one: 0 to 1.
@@ -148,7 +148,7 @@ class Examples:
 
 
 def make_examples(
-    path: Path, learnt: Sequence[Learnt], tokenizer: Tokenizer, training: Training, seed: int
+    path: Path, learnt: Sequence[TrainingTask], tokenizer: Tokenizer, training: Training, seed: int
 ) -> None:
     """Draws the examples of a seed into the file `path`, whole or not at all."""
     weights = [one.share for one in learnt]

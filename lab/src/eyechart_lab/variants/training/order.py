@@ -35,7 +35,7 @@ class TrainingOrder(BaseModel):
     tokenizer: str
 
 
-class Ended(BaseModel):
+class TrainingEnd(BaseModel):
     """How a training ended: the content of `ended.json`."""
 
     model_config = ConfigDict(frozen=True)
@@ -49,8 +49,8 @@ class Ended(BaseModel):
     """The name of the device that took the last step."""
 
 
-def ended(folder: Path) -> Ended | None:
+def ended(folder: Path) -> TrainingEnd | None:
     """How the training in a folder ended; `None` if it did not."""
     with suppress(OSError, ValueError):
-        return Ended.model_validate_json((folder / ENDED).read_bytes())
+        return TrainingEnd.model_validate_json((folder / ENDED).read_bytes())
     return None

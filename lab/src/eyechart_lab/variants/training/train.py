@@ -23,7 +23,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import replace_file, replacing
 from eyechart.providers.in_process.model_files import one_line
 from eyechart_lab.variants.config import config_of
-from eyechart_lab.variants.embedded.training import OfEmbedded
+from eyechart_lab.variants.embedded.training import EmbeddedTraining
 from eyechart_lab.variants.model import LabForCausalLM
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import ids_of, save, widened
@@ -36,7 +36,7 @@ from eyechart_lab.variants.training.order import (
     ORDER,
     TRAINED,
     WEIGHTS,
-    Ended,
+    TrainingEnd,
     TrainingOrder,
     ended,
 )
@@ -68,7 +68,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def steps_in(folder: Path, device: str) -> Generator[Point | None, None, Ended]:
+def steps_in(folder: Path, device: str) -> Generator[Point | None, None, TrainingEnd]:
     """Trains what the order in a folder says, a step at a time, from its last checkpoint on. Yields
     a point of the curve of the loss, or `None` between two points; returns how it ended. A training
     that has ended is left as it is.
@@ -97,7 +97,7 @@ def write_untrained(folder: Path, out: Path) -> None:
     _Training(folder, order, "cpu").write_model(out)
 
 
-class OfStudy:
+class StudyTraining:
     """What is trained, and on what: a variant of a study, on the examples of its seed. `model` is
     written, `learned` is all that is learned, and `window` is the most tokens of a text.
     """
@@ -127,16 +127,16 @@ class _Training:
         self._tokenizer = widened(
             Tokenizer.from_file(str(folder / order.tokenizer)), order.variant.tokens
         )
-        self._of: OfStudy | OfEmbedded = (
-            OfStudy(folder, order, self._tokenizer, device)
+        self._of: StudyTraining | EmbeddedTraining = (
+            StudyTraining(folder, order, self._tokenizer, device)
             if order.of == "study"
-            else OfEmbedded(order, self._tokenizer, device)
+            else EmbeddedTraining(order, self._tokenizer, device)
         )
         self._optimizer = new_optimizer(self._of.learned, order.training, device)
         self._curve: list[Point] = []
         """The last step and the mean loss of each point."""
 
-    def run(self) -> Generator[Point | None, None, Ended]:
+    def run(self) -> Generator[Point | None, None, TrainingEnd]:
         """Trains to the end."""
         training = self._order.training
         steps = self._of.steps(self._optimizer)
@@ -215,13 +215,13 @@ class _Training:
         save(self._tokenizer, partial, self._of.window, self._order.variant.tokens)
         partial.rename(whole)
 
-    def _end(self, how: str) -> Ended:
+    def _end(self, how: str) -> TrainingEnd:
         """Keeps the curve, then says how it ended; a checkpoint is no longer needed."""
         lines = ["step,loss", *(f"{step},{loss:.6g}" for step, loss in self._curve)]
         replace_file(self._folder / LOSSES, ("\n".join(lines) + "\n").encode())
         step, loss = self._curve[-1]
         finite = loss if math.isfinite(loss) else None
-        found = Ended(how=how, step=step, loss=finite, device=name_of(self._device))
+        found = TrainingEnd(how=how, step=step, loss=finite, device=name_of(self._device))
         content = orjson.dumps(found.model_dump(), option=orjson.OPT_INDENT_2)
         replace_file(self._folder / ENDED, content + b"\n", durable=True)
         (self._folder / CHECKPOINT).unlink(missing_ok=True)

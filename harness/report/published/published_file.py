@@ -39,7 +39,7 @@ _READINGS = {
 
 
 @dataclass(frozen=True)
-class Reported:
+class PublishedFile:
     """One file of published figures."""
 
     name: str
@@ -60,10 +60,10 @@ def reported_root() -> Path:
     return in_wheel if in_wheel.is_dir() else package.parent / "results" / "reported"
 
 
-def read_reported() -> list[Reported]:
+def read_reported() -> list[PublishedFile]:
     """Every file, in the order of their names; an empty list if there are none."""
     return [
-        Reported(
+        PublishedFile(
             file.stem,
             _SOURCES.get(file.stem, ""),
             _READINGS.get(file.stem, ""),
