@@ -58,7 +58,7 @@ def _unread(
 UNREAD = Kind(
     "unread replies",
     "warning",
-    "many replies have no answer that can be read, why, and some of them",
+    "many replies have no answer that can be read",
     _unread,
 )
 
