@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from eyechart.harness.report.charts.figures import answer_figures
 from eyechart.harness.report.page import packed_samples as paged
 from eyechart.harness.report.page.assets import visible
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
-from eyechart.harness.report.page.page import _lede, _notes, write_report
+from eyechart.harness.report.page.page import _notes, write_report
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published import published_file
 from eyechart.harness.report.published.published import published_figures
@@ -276,11 +277,13 @@ def test_the_furthest_task_has_a_known_length() -> None:
         )
         for task, length in lengths.items()
     ]
-    (said,) = _lede([RankTable(lines=lines, judging=JudgeSettings())], is_embedded=False)
-    assert said == (
-        "m is right in 85 % of replies to 90 symbols in b, and to 30 in a: the furthest and the "
-        "least far of 2 tasks with a known length."
+    (said,) = RankTable(lines=lines, judging=JudgeSettings()).of_tasks
+    assert str(said) == (
+        "m is right in 85 % of replies to 90 symbols in b, and to 30 symbols in a: the "
+        "furthest and the least far of 2 tasks with a known length."
     )
+    lines[0] = replace(lines[0], model="another")
+    assert not RankTable(lines=lines, judging=JudgeSettings()).of_tasks
 
 
 def test_lone_surrogates_are_shown() -> None:

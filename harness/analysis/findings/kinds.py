@@ -58,6 +58,7 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     pair.VERDICT,
     KNOWN,
     ranks.RANKS,
+    ranks.OF_TASKS,
     at_lengths.SUITED,
     pair.FEW_PAIRS,
     pair.LINES_APART,

@@ -17,8 +17,9 @@ from eyechart.harness.analysis.findings.finding import (
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.right_to import correction, length_text
 from eyechart.harness.analysis.length.at_length import at_length
+from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
-from eyechart.harness.analysis.length.interval import Sign
+from eyechart.harness.analysis.length.interval import Bound, Sign
 from eyechart.harness.analysis.ranking.cost_at import costs_at
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.doing import FORMS, VerbPhrase, doing
@@ -175,6 +176,31 @@ RANKS = Kind(
     "result",
     "which runs are right furthest, and which of the others they are shown to be ahead of",
     _words,
+)
+
+
+def _tasks(
+    *,
+    model: str,
+    threshold: float,
+    lengths: Mapping[str, Bound],
+    units: Mapping[str, str],
+    tasks: int,
+) -> str:
+    least, *_, most = sorted(lengths, key=lambda task: lengths[task].order)
+    which = " with a known length" * (len(lengths) < tasks)
+    return (
+        f"{model} is right in {threshold_text(threshold)} of replies to {lengths[most].words} "
+        f"{units[most]} in {most}, and to {lengths[least].words} {units[least]} in {least}: the "
+        f"furthest and the least far of {len(lengths)} tasks{which}."
+    )
+
+
+OF_TASKS = Kind(
+    "tasks",
+    "result",
+    "in which of several tasks a model is right furthest, and in which least far",
+    _tasks,
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from eyechart.harness.report.page.page_section import PageSection, page_section_
 from eyechart.harness.report.page.page_tables import ReportTable
 from eyechart.harness.report.page.section import UNITS, Section
 from eyechart.harness.report.published.published_file import PublishedFile, read_reported
-from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank_tables
+from eyechart.harness.report.ranking.rank_table import first_of, rank_tables
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import JudgeSettings
 
@@ -127,7 +127,8 @@ def _page(
             bundle=Markup(_packed_bundle()),  # noqa: S704  Vega's, as base64
             title=title or _title(models, is_embedded=is_embedded),
             models=models,
-            lede=_lede(tables_of_ranks, is_embedded=is_embedded),
+            lede=[str(one) for table in tables_of_ranks for one in table.of_tasks],
+            is_embedded=is_embedded,
             notes_of=partial(_notes, {one.section.name: one.notes for one in page_sections}),
             few_notes=_FEW_NOTES,
             most_panels=_MOST_PANELS,
@@ -161,26 +162,6 @@ def _title(models: Sequence[str], *, is_embedded: bool) -> str:
         return f"How far are {len(models)} models right?"
     which = ", the model that comes with Eyechart," if is_embedded else ""
     return f"How far is {models[0]}{which} right?"
-
-
-def _lede(tables: Sequence[RankTable], *, is_embedded: bool) -> Iterator[str]:
-    """What the page found of a model in several tasks, and whom a page of our own model is for."""
-    for table in tables:
-        known = [
-            (line.length.length.order, place)
-            for place, line in enumerate(table.lines)
-            if line.length and line.length.length and line.length.length.sign != "<"
-        ]
-        if table.is_of_tasks and len(known) > 1:
-            least, most = (table.lines[end(known)[1]] for end in (min, max))
-            which = " with a known length" * (len(known) < len(table.lines))
-            yield (
-                f"{most.model} is right in {threshold_text(table.judging.threshold)} of replies to "
-                f"{most.length_text} {most.unit} in {most.task}, and to {least.length_text} in "
-                f"{least.task}: the furthest and the least far of {len(known)} tasks{which}."
-            )
-    if is_embedded:
-        yield "It is there to try the program without a key or a GPU: choose no model by this page."
 
 
 def _notes(notes: Mapping[str, Sequence[str]], of: Sequence[Section]) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eyechart.harness.analysis.findings.at_lengths import longer_replies, suited
 from eyechart.harness.analysis.findings.finding import Finding, of_several
-from eyechart.harness.analysis.findings.ranks import of_standing
+from eyechart.harness.analysis.findings.ranks import OF_TASKS, of_standing
 from eyechart.harness.analysis.length.at_length import AtLength, at_length
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
@@ -270,12 +270,35 @@ class RankTable:
         ]
 
     @property
+    def of_tasks(self) -> list[Finding]:
+        """In which of several tasks their one model is right furthest, and in which least far. A
+        length below the shortest line of a task says nothing of how far it goes.
+        """
+        known = {
+            line.task: line
+            for line in self.lines
+            if line.task and line.length and line.length.length and line.length.length.sign != "<"
+        }
+        if len(known) <= 1 or len({line.model for line in self.lines}) > 1:
+            return []
+        found = OF_TASKS(
+            model=self.lines[0].model,
+            threshold=self.judging.threshold,
+            lengths={task: line.length.length for task, line in known.items() if line.length},
+            units={task: line.unit for task, line in known.items()},
+            tasks=len(self.lines),
+        )
+        return [found]
+
+    @property
     def findings(self) -> list[Finding]:
         """All that its runs show; without runs nothing."""
         found = [
             (section.name, of_standing(section.standing, self.at)) for section in self.sections
         ]
-        return of_several(found) if self.is_of_tasks else [one for _, of in found for one in of]
+        if self.is_of_tasks:
+            return of_several([("", self.of_tasks), *found])
+        return [one for _, of in found for one in of]
 
     @property
     def scale(self) -> Scale:
