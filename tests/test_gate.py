@@ -289,6 +289,7 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     document = json.loads(lab.bench(*arguments, "--json").out)
     (one,) = document["runs"]
     assert (document["exit_code"], one["verdict"]) == (3, "worse")
+    assert (document["threshold"], document["margin"]) == (0.85, 0.05)
     assert one["comparison"]["second_is"] == "worse"
     suite = ET.parse(xml).getroot()  # noqa: S314  we wrote it
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
@@ -299,6 +300,14 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     assert "**worse**" in text
     lab.bench(*arguments)
     assert summary.read_text() == text + text.removeprefix("# Mine\n")
+
+
+def test_near_answers_are_not_asked_for(lab: Lab, before: Path) -> None:
+    """A baseline has no answers, so no number depends on how near they are."""
+    now = run(lab, "b", right_to(2)).folder
+    lab.bench("gate", before, now, "--near", "0.2").one_line(2, "no such option: --near")
+    rows = json.loads(lab.bench("gate", before, now, "--json").out)["runs"][0]["comparison"]["rows"]
+    assert {row["measure"] for row in rows} == {"accuracy", "effective_length", "area"}
 
 
 def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) -> None:
