@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -216,24 +217,42 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
     assert "is limited by refusal, so no run can be compared with" in " ".join(saved.out.split())
 
 
-def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """Gate and compare print both values of each setting, also system prompts, since the comparison
-    of prompts does not include them. Names that have the models or the settings are not repeated.
+def test_other_settings_are_said_by_every_door(lab: Lab, before: Path) -> None:
+    """By gate, compare of two and of three, and leaderboard: both values of each setting, also
+    system prompts, since the comparison of prompts does not include them. A model that the names
+    have is not repeated, and where they have the settings it is a note.
     """
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
     old = run(lab, "a", right_to(8)).folder
     other = run(lab, "d", right_to(8), settings=settings).folder
     same = run(lab, "a", right_to(8), settings=settings).folder
-    ways = "max_tokens=auto, system=none", "max_tokens=9000, system=Look twice."
-    for command, first, name, models in (
-        ("gate", before, "The baseline", ("model=scripted/a, ", "model=scripted/d, ")),
-        ("compare", old, "scripted/a", ("", "")),
+    models = "model=scripted/a and model=scripted/d; "
+    found = "max_tokens=auto and max_tokens=9000; system=none and system=Look twice."
+    for command, name, of_models in (
+        (("gate", before, other), "The baseline", models),
+        (("compare", old, other), "scripted/a", ""),
     ):
-        printed = " ".join(lab.bench(command, first, other).out.split())
-        had, has = (model + way for model, way in zip(models, ways, strict=True))
-        assert f"{name} was asked with {had}, and scripted/d with {has}" in printed
-        assert "Look twice.." not in printed
-    assert "was asked with" not in lab.bench("compare", old, same).out
+        printed = " ".join(lab.bench(*command).out.split())
+        line = f"{name} and scripted/d were asked with other settings: {of_models}{found}"
+        assert line in printed
+        assert f"{line}." not in printed
+
+    def levels(found: list[dict[str, Any]]) -> list[str]:
+        return [one["level"] for one in found if one["kind"] == "other settings"]
+
+    gate = json.loads(lab.bench("gate", before, other, "--json").out)["runs"][0]["comparison"]
+    assert levels(gate["findings"]) == ["warning"]
+    for name, (folders, level) in {
+        "two": ((old, other), "warning"),
+        "named": ((old, same), "note"),
+        "three": ((old, other, same), "warning"),
+    }.items():
+        shown = json.loads(lab.bench("compare", *folders, "--json").out)
+        of_all = shown["pairs"][0] if len(folders) == 2 else shown
+        assert levels(of_all["findings"]) == [level], name
+        output = lab.folder / f"{name}.csv"
+        shown = json.loads(lab.bench("leaderboard", *folders, "-o", output, "--json").out)
+        assert levels(shown["ranks"][0]["findings"]) == [level], name
 
 
 class TestReadings:

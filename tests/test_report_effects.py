@@ -231,8 +231,8 @@ def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:
         lab.run(one)
     section = section_of(*(one.folder for one in wanted))
     assert [shown.name for shown in section.runs] == [
-        "scripted/test, temperature 0.0",
-        "scripted/test, temperature 0.5",
+        "scripted/test (temperature=0.0)",
+        "scripted/test (temperature=0.5)",
     ]
     assert section_of(wanted[0].folder).runs[0].name == "scripted/test"
 
