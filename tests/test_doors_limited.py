@@ -172,9 +172,10 @@ def test_the_page_does_not_say_that_a_limited_condition_sees_less_far(lab: Lab) 
     assert "What moved the breaking point most" not in page
     table = pairs_table(section, [effect])
     rows: list[dict[str, Any]] = [dict(zip(table.columns, one, strict=True)) for one in table.rows]
-    (row,) = (one for one in rows if "octaves" in one["length"][0])
-    assert [row["accuracy from"][0], row["accuracy to"][0]] == ["> 2", "> 32"]
-    assert row["Holm p"] is None
+    (row,) = (one for one in rows if one["measure"] == "effective_length")
+    sides = [[row[f"value_{side}_bound"], row[f"value_{side}"]] for side in ("second", "first")]
+    assert sides == [[">", 2], [">", 32]]
+    assert row["p_holm"] is None
 
 
 def test_many_limited_changes_are_counted(lab: Lab) -> None:

@@ -68,7 +68,7 @@ def sized_table(
 
 def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared, comparison.unit):
+        for row in condition_rows(compared, comparison.unit):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     points = comparison.points(margin)
@@ -91,7 +91,8 @@ def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
         yield {**verdict, **_of_area(area, pairs)}
 
 
-def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
+def condition_rows(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
+    """The rows of a condition, without the names of the comparison."""
     for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
