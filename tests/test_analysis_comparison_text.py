@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.comparison_cells import (
-    area_rows,
-    factor_cell,
-    factor_span,
-)
 from eyechart.harness.analysis.comparison.comparison_text import (
     area_text,
+    factor_span,
     factor_text,
     verdict_text,
 )
@@ -31,6 +27,7 @@ from eyechart.harness.analysis.comparison.signed_text import (
 )
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.report.ranking.comparison_columns import area_rows, factor_cell
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
-from eyechart.harness.analysis.comparison.comparison_cells import factor_span, number_text
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
@@ -23,6 +22,7 @@ Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines"
 _LARGER = "has the larger area"
 _AT_LINES = "at single lengths"
 _LEAST_P = 0.001
+_WHOLE = 1000
 _NEAR_ONE = 1.1
 """Factors below it have three decimals."""
 
@@ -233,6 +233,20 @@ def factor_text(length: LengthDifference) -> str:
         limit = "upper" if low is not None else "lower"
         return f"a factor without {limit} limit ({_interval(length)})"
     return f"a factor of {number_text(middle)} ({_interval(length)})"
+
+
+def factor_span(length: LengthDifference) -> str:
+    _, low, high = length.factors
+    if low is not None and high is not None:
+        return f"{number_text(low)} to {number_text(high)}"
+    if low is not None:
+        return f"at least {number_text(low)}"
+    return "not limited" if high is None else f"at most {number_text(high)}"
+
+
+def number_text(value: float) -> str:
+    """`0.500`, `3.20`, `28.5`, `1,230`: a factor with its three digits."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:#.3g}".rstrip(".")
 
 
 def _interval(length: LengthDifference) -> str:

@@ -190,8 +190,7 @@ def _print_for_paper(
     comparisons: Sequence[Comparison], ranking: Ranking | None, margin: Margin, form: str
 ) -> None:
     from eyechart.harness.cli.tables.paper_tables import print_tables
-    from eyechart.harness.report.paper.ranking import ranking_tables
-    from eyechart.harness.report.paper.tables import comparison_tables
+    from eyechart.harness.report.paper.tables import comparison_tables, ranking_tables
 
     if ranking is not None:
         print_tables([ranking_tables(ranking, margin)], form)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison.comparison_cells import found_text
 from eyechart.harness.analysis.comparison.comparison_table import condition_rows
 from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
@@ -20,6 +20,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables import tables
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.published.published_file import PublishedFile
+from eyechart.harness.report.ranking.comparison_columns import pair_columns
 from eyechart.harness.spec.columns import COMPARISON, CONFIDENCE, D_PRIME, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
@@ -219,25 +220,20 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
 
 def models_table(section: Section, standing: Standing) -> ReportTable:
     """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
-    rows: list[dict[str, Value]] = []
-    for comparison in standing.ranking.comparisons.values():
-        length = comparison.length
-        factor, low, high = length.factors
-        rows.append(
-            {
-                "first": comparison.first,
-                "second": comparison.second,
-                "first right to": _bound(length.first),
-                "second right to": _bound(length.second),
-                "factor (median of the ratio)": factor,
-                "factor low": low,
-                "factor high": high,
-                "Holm p": _value(length.p),
-                "found": found_text(length, comparison.first, comparison.second),
-            }
-        )
+    ranking = standing.ranking
+    columns = pair_columns(ranking, [one.name for one in ranking.runs])
+    cells = [
+        [
+            cell if number is None else [cell, number]
+            for cell, number in zip_longest(column.cells, column.numbers)
+        ]
+        for column in columns
+    ]
+    heads = [column.head for column in columns]
     return report_table(
-        file_name(section, "models"), f"Models against each other: {section.name}", rows
+        file_name(section, "models"),
+        f"Models against each other: {section.name}",
+        [dict(zip(heads, row, strict=True)) for row in zip(*cells, strict=True)],
     )
 
 
