@@ -6,6 +6,7 @@ import csv
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -405,16 +406,20 @@ class TestFiles:
         assert one.facts["patterns"] == {REVERSED: {"": ["57 to 80"]}}
 
     def test_several_conditions_and_lines_that_follow_one_another(self, lab: Lab) -> None:
+        def counts_to_15(request: Request) -> Any:
+            number = int(right(request).rpartition(" ")[2])
+            return f"Final answer: {number if number < 15 else 101}"
+
         run = eyechart.run(
             "counting/ones",
-            lab.fake(lambda _: "Final answer: 101"),
+            lab.fake(counts_to_15),
             out=lab.out,
-            lengths=[20, 40, 80],
+            lengths=[5, 10, 20, 40, 80],
             samples=20,
             axes={"separator": ["none", "comma"]},
         )
         (one,) = [one for one in run.findings if one.kind == "pattern of answers"]
-        assert one.sentence == "Answers are nearly always one number at 20 to 80 symbols."
+        assert one.sentence == "Answers are nearly always one number at 15 to 80 symbols."
 
     def test_right_answers_have_no_pattern(self, lab: Lab) -> None:
         """Nor does the length of the prompt tell the order of rows of fixed length."""
@@ -429,7 +434,7 @@ class TestFiles:
 
     def test_order_that_the_length_of_the_prompt_tells_is_said(self, run: eyechart.Run) -> None:
         """As in rows of ones."""
-        cue = "tells rows that differ by a fifth apart (by count or length of prompt) to "
+        cue = "distinguishes rows that differ by a fifth (by count or length of prompt), to "
         assert cue in str(run.findings[0])
 
     def test_the_share_of_near_answers_is_an_argument(self, run: eyechart.Run) -> None:

@@ -184,5 +184,5 @@ def test_probabilities_have_the_area_and_a_length(runs: dict[str, Path]) -> None
     assert exact.length is not None
     assert order.apart.length.length > exact.length.length
     found = " ".join(one.sentence for one in findings(run.judged))
-    assert "tells, by probabilities, a row from its control" in found
+    assert "distinguishes, by probabilities, a row from its control" in found
     assert "its probabilities still tell the row from its control" in found

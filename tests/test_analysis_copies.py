@@ -198,5 +198,6 @@ def test_every_door_has_both_lengths(lab: Lab) -> None:
     assert "apart (exchanged)" in done.out
     said = " ".join((done.out + done.err).split())
     assert (
-        "tells a row from one with two neighbours exchanged beyond 33, the longest tested" in said
+        "distinguishes a row from one with two neighbours exchanged, beyond 33, the longest tested"
+        in said
     )

@@ -288,8 +288,8 @@ class TestSentence:
         begins = r"( \(95 % interval from \d+\))?"
         assert re.fullmatch(
             r"scripted/a counts exactly to \d+ symbols \(95 % interval .*\) on lab/ones, "
-            rf"within 5 % beyond 80, the longest tested{begins}, and tells rows that differ by a "
-            r"fifth apart beyond \d+, the longest pair tested\.",
+            rf"within 5 % beyond 80, the longest tested{begins}, and distinguishes rows that "
+            r"differ by a fifth, beyond \d+, the longest pair tested\.",
             said,
         )
 
@@ -311,9 +311,9 @@ class TestSentence:
         assert said.startswith("scripted/a counts exactly to ")
         assert (
             "; the longest length seen under 3 conditions is more than 16 symbols, with "
-            "separator=space, and as long with separator=comma. It is longer than"
+            "separator=space, and as long with separator=comma. Tests show that it is longer than"
         ) in said
-        assert "It is longer than with 1 of the 2 other conditions" in said
+        assert "Tests show that it is longer than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
@@ -356,8 +356,8 @@ class TestSentence:
         said = headline(run(lab, "a", right, separators=("none", "comma")))
         assert said.startswith("scripted/a counts exactly to more than 16 symbols on lab/ones")
         assert said.endswith(
-            " under both conditions. With separator=none it tells rows that differ by a fifth "
-            "apart beyond 16, the longest pair tested."
+            " under both conditions. With separator=none it distinguishes rows that differ by "
+            "a fifth, beyond 16, the longest pair tested."
         )
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:

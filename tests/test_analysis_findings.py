@@ -65,7 +65,7 @@ def test_a_warning_about_many_runs_is_one_line_with_their_names() -> None:
     names = [f"model-{number}" for number in range(MOST_NAMES + 1)]
     found = of_several((name, [missing(place + 1)]) for place, name in enumerate(names))
     assert below_a_table(found) == (
-        ["Not scored in 4 runs: model-0, model-1, model-2, model-3."],
+        ["In 4 runs samples have no reply that counts: model-0, model-1, model-2, model-3."],
         "4 more findings (warning: not scored)",
     )
     few = of_several((name, [missing(place + 1)]) for place, name in enumerate(names[1:]))

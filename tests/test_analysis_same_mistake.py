@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
+from eyechart.harness.analysis.order.order import CONSTANT
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
@@ -58,6 +60,17 @@ def test_errors_of_many_sizes_are_no_single_mistake(lab: Lab) -> None:
     wanted = lab.wanted(samples=20)
     lab.asked(wanted, uneven)
     assert same_mistake(read_run(wanted.folder)) is None
+
+
+def test_one_number_is_said_once(lab: Lab) -> None:
+    """The pattern of single lines is left out where all lines have it."""
+    wanted = lab.wanted(samples=20)
+    lab.asked(wanted, always)
+    run = read_run(wanted.folder)
+    orders = [one.order for one in run.conditions.values()]
+    assert CONSTANT in {line.pattern for one in orders if one for line in one.lines.values()}
+    said = [one.sentence for one in findings(run) if one.level == "warning"]
+    assert said == ["80 of its 80 answers are 70."]
 
 
 def test_every_door_says_it(lab: Lab) -> None:

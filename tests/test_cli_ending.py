@@ -102,6 +102,6 @@ def test_a_condition_that_is_seen_further_than_the_default_is_told(lab: Lab) -> 
     assert "; the longest length seen under 2 conditions is" in said
     (folder,) = lab.out.rglob("lab/ones@*")
     out = " ".join(lab.bench("score", folder).out.split())
-    assert "It is longer than with the other condition (same rows)." in out
+    assert "Tests show that it is longer than with the other condition (same rows)." in out
     done = lab.bench_run("--model", lab.fake(right), *asked, "--fresh", task=task)
     assert "the longest length" not in " ".join(done.out.split())

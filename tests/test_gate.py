@@ -127,8 +127,8 @@ def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("draws", "wrong", "said"),
     [
-        (1, "draw=2", "up to 7 of 100 such baselines of a task call more than 10 % of the runs"),
-        (4, "draw=2", "up to 3 of 100 such baselines of a task call more than 10 % of the runs"),
+        (1, "draw=2", "up to 7 of 100 such baselines of a task call an unchanged model worse"),
+        (4, "draw=2", "up to 3 of 100 such baselines of a task call an unchanged model worse"),
         (4, "index=0", ""),
     ],
 )

@@ -21,8 +21,9 @@ from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.charts.accuracy import accuracy_figure
 from eyechart.harness.report.charts.figures import answer_figures
 from eyechart.harness.report.page import packed_samples as paged
+from eyechart.harness.report.page.assets import visible
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
-from eyechart.harness.report.page.page import _lede, _notes, visible, write_report
+from eyechart.harness.report.page.page import _lede, _notes, write_report
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published import published_file
 from eyechart.harness.report.published.published import published_figures

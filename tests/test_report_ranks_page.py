@@ -26,7 +26,7 @@ from eyechart.harness.analysis.ranking.leaderboard_file import (
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.charts.scale import Scale
-from eyechart.harness.report.page.page import linked
+from eyechart.harness.report.page.assets import linked
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.ranking.board import by_test_of, groups_of, right_at, table_of
 from eyechart.harness.report.ranking.chooser import (

@@ -74,7 +74,7 @@ def test_each_stage_holds_the_next() -> None:
 
 def test_a_new_outcome_is_one_entry(tmp_path: Path) -> None:
     """It has its column, letter, colour and filter, and it is in the exports."""
-    said = with_entry(tmp_path, "outcomes", 'NOT_RUN = "', STALLED, STEPS)
+    said = with_entry(tmp_path, "outcomes", "NOT_RUN = (", STALLED, STEPS)
     assert [code for code, _, _ in said] == [0] * len(said), said
     _, scored, shown, *_, helped = said
     (folder,) = tmp_path.glob(RUN)

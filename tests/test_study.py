@@ -112,7 +112,10 @@ class TestRun:
         done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         said = " ".join(done.out.split())
         assert said.count("limited by room") == said.count("limited by form") == 2
-        assert "Not known in 4 runs: lab/ones fake/a, " in said
+        assert (
+            "In 4 runs the effective length is not known under some conditions: lab/ones fake/a, "
+            in said
+        )
         assert "with --keep-going asks them" in done.err
 
     def test_every_model_is_asked_every_task(self, lab: Lab) -> None:

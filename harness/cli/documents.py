@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from eyechart.harness.analysis.samples.judged_run import JudgedRun
 
 
 def json_text(value: object, indent: int | None = None) -> str:
@@ -47,36 +44,6 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table; unknown is null."""
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
-
-
-def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
-    """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
-    `at`.
-    """
-    from eyechart.harness.analysis.findings.of_run import findings
-    from eyechart.harness.analysis.tables.tables import (
-        at_table,
-        cells_table,
-        effective_length_table,
-        finding_columns,
-    )
-
-    manifest = run.manifest
-    return {
-        "model": manifest.model,
-        "task": manifest.task,
-        "task_version": manifest.task_version,
-        "draws": run.draws,
-        "settings": manifest.settings.given(),
-        "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
-        "folder": run.folder,
-        "missing": run.missing,
-        **run.settings.of_runs,
-        "findings": [*map(finding_columns, findings(run))],
-        "conditions": rows_of(effective_length_table(run)),
-        "cells": rows_of(cells_table(run)),
-        "right_at": rows_of(at_table(run, at)),
-    }
 
 
 def print_files(paths: Iterable[Path], *, as_json: bool) -> None:

@@ -38,6 +38,8 @@ class Finding:
     """One sentence or more, which say the facts."""
     remedy: str = ""
     """What the user can do; mostly empty."""
+    meaning: str = ""
+    """That of its `Kind`."""
     names: tuple[str, ...] = ()
     """The runs that it is about, where findings of several runs stand together."""
 
@@ -61,12 +63,15 @@ class Kind:
     name: str
     level: Level
     meaning: str
-    """What such a finding says of a run, or of a comparison, in a table of all kinds."""
+    """What such a finding says of a run, or of a comparison, in a table of all kinds; of warnings
+    a clause, which says it of many runs.
+    """
     words: Callable[..., str]
     """The sentence; its parameters are the facts."""
 
     def __call__(self, remedy: str = "", /, **facts: Any) -> Finding:
-        return Finding(self.name, self.level, facts, self.words(**facts), remedy)
+        sentence = self.words(**facts)
+        return Finding(self.name, self.level, facts, sentence, remedy, self.meaning)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
@@ -97,7 +102,7 @@ def lines_of(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
         if one.level == "warning":
             runs.setdefault(one.kind, []).extend(one.names)
     return [
-        (f"{one.kind.capitalize()} in {len(many)} runs: {', '.join(many)}.", one)
+        (f"In {len(many)} runs {one.meaning}: {', '.join(many)}.", one)
         if len(many := runs.get(one.kind, [])) > MOST_NAMES
         else (str(one), one)
         for one in findings

@@ -17,6 +17,7 @@ from eyechart.harness.analysis.comparison.gate import (
     unlucky,
 )
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
+from eyechart.harness.analysis.findings.not_known import which_of
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.served import doubts
 from eyechart.harness.analysis.length.margin import is_at_floor
@@ -109,7 +110,7 @@ def lengths_text(comparison: Comparison) -> str:
         texts[varied_label(compared.condition, conditions)] = text
     if len(set(texts.values())) == 1:
         (text,) = set(texts.values())
-        return f"{text} under all {len(texts)} conditions" if len(texts) > 1 else text
+        return f"{text} under {which_of(len(texts), len(texts))}" if len(texts) > 1 else text
     if len(texts) > _MOST_NAMED:
         return ""
     return " and ".join(f"{text} with {label}" for label, text in texts.items())
@@ -149,7 +150,7 @@ def _without(*, without: int, samples: int) -> str:
 
 
 WITHOUT_PARTNER = Kind(
-    "without partner", "warning", "samples of a baseline that the run does not have", _without
+    "without partner", "warning", "samples of a baseline have no partner in the run", _without
 )
 
 
@@ -180,8 +181,8 @@ BASELINE_AT_FLOOR = Kind(
 
 def _unlucky(*, of_100: int, alarms: float) -> str:
     return (
-        f"Where replies vary, up to {of_100} of 100 such baselines of a task call more than "
-        f"{100 * alarms:g} % of the runs of an unchanged model worse."
+        f"If replies vary, a baseline can be unlucky: up to {of_100} of 100 such baselines of a "
+        f"task call an unchanged model worse in more than {100 * alarms:g} % of its runs."
     )
 
 

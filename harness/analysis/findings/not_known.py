@@ -17,6 +17,8 @@ from eyechart.harness.analysis.length.interval import Z95, Bound, span_text, wil
 from eyechart.harness.analysis.length.limit import Limit
 from eyechart.harness.score.outcomes import Cause
 
+_TWO = 2
+
 
 def where_not_known(
     estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
@@ -74,6 +76,13 @@ def under(labels: Sequence[str], conditions: int) -> str:
     if len(labels) > MOST_NAMES:
         return f" under {len(labels)} conditions"
     return f" {listed([f'with {label}' for label in labels], 'conditions')}"
+
+
+def which_of(some: int, conditions: int) -> str:
+    """`both conditions`, `all 3 conditions`, `2 of 3 conditions`."""
+    if some < conditions:
+        return f"{some} of {conditions} conditions"
+    return "both conditions" if conditions == _TWO else f"all {conditions} conditions"
 
 
 def _left_open(estimates: Sequence[EffectiveLength]) -> str:
@@ -180,7 +189,6 @@ def _words(
 NOT_KNOWN = Kind(
     "not known",
     "warning",
-    "the effective length is not known under some conditions, and why: something else than sight "
-    "limits it, or the replies leave it open",
+    "the effective length is not known under some conditions",
     _words,
 )

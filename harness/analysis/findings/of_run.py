@@ -11,9 +11,10 @@ from eyechart.harness.analysis.findings.moved import moved
 from eyechart.harness.analysis.findings.not_known import not_known
 from eyechart.harness.analysis.findings.patterns import patterns
 from eyechart.harness.analysis.findings.right_to import right_to
-from eyechart.harness.analysis.findings.same_mistake import same_mistake
+from eyechart.harness.analysis.findings.same_mistake import SAME_ANSWER, same_mistake
 from eyechart.harness.analysis.findings.served import cuts, doubts, lost, origins, repeated, steps
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
+from eyechart.harness.analysis.order.order import CONSTANT
 from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, without_controls
 from eyechart.harness.analysis.tables.tokens_text import of_conditions
@@ -64,13 +65,15 @@ def _found(
     if not is_beside:
         is_part = len(judged) < len(shown)
         yield from filter(None, [right_to(labels, scored, **about, controls_left_out=is_part)])
+    mistake = same_mistake(run)
+    is_constant = mistake is not None and mistake.kind == SAME_ANSWER.name
     found = (
         not_known(estimates, verb=str(doing(judged, task)), **about),
         *cuts(run),
         unread(run),
         right_in_wrong(run),
-        patterns(labels, run.spec.unit),
-        same_mistake(run),
+        patterns(labels, run.spec.unit, without=CONSTANT if is_constant else ""),
+        mistake,
     )
     yield from filter(None, found)
     yield from doubts(run)

@@ -9,7 +9,7 @@ from eyechart.harness.analysis.comparison.comparability import are_named, settin
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.comparison_text import verdict_text
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order, listed
-from eyechart.harness.analysis.findings.not_known import under
+from eyechart.harness.analysis.findings.not_known import under, which_of
 from eyechart.harness.analysis.findings.of_run import beside
 from eyechart.harness.analysis.length.effective_length import few
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
@@ -120,11 +120,11 @@ def _apart(*, lines: Mapping[str, int]) -> str:
     )
 
 
-LINES_APART = Kind("lines left out", "warning", "lines that only one of two runs has", _apart)
+LINES_APART = Kind("lines left out", "warning", "only one of two runs has some lines", _apart)
 
 
 def _adaptive(*, samples: int, found: int, conditions: int) -> str:
-    which = f" under {found} of {conditions} conditions" * (conditions > 1)
+    which = f" under {which_of(found, conditions)}" * (conditions > 1)
     return (
         f"At least one side is adaptive{which}, so lines are compared on the {samples:,} samples "
         "that both have there, and areas not at all."

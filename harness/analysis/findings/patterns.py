@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
-from eyechart.harness.analysis.findings.not_known import under
+from eyechart.harness.analysis.findings.not_known import under, which_of
 from eyechart.harness.analysis.order.order import BROKEN, CONSTANT, HEAPED, PATTERNS, REVERSED
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.spec import Line
@@ -24,8 +24,12 @@ _WORDS = {
 }
 
 
-def patterns(judged: Mapping[str, JudgedCondition], unit: str) -> Finding | None:
-    """The pattern of each line that has one, by the label of its condition."""
+def patterns(
+    judged: Mapping[str, JudgedCondition], unit: str, *, without: str = ""
+) -> Finding | None:
+    """The pattern of each line that has one, by the label of its condition; `without` is a pattern
+    that another finding says.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     for label, condition in judged.items():
         if condition.scored is None or condition.order is None:
@@ -33,7 +37,7 @@ def patterns(judged: Mapping[str, JudgedCondition], unit: str) -> Finding | None
         lines = condition.order.lines
         for pattern in PATTERNS:
             places = [place for place, line in lines.items() if line.pattern == pattern]
-            if places:
+            if places and pattern != without:
                 ranges = _ranges(condition.scored.lines, list(lines), places)
                 named = pattern if condition.scored.choices is None else _ODD
                 found.setdefault(named, {})[label] = ranges
@@ -65,14 +69,13 @@ def _where(found: Mapping[str, Sequence[str]], conditions: int, unit: str) -> st
     labels = list(found)
     alike = len(set(map(tuple, found.values()))) == 1
     at = f" at {', '.join(found[labels[0]])} {unit}" if alike else ""
-    return f"{at}{under(labels, conditions)}" or f" under all {conditions} conditions"
+    return f"{at}{under(labels, conditions)}" or f" under {which_of(conditions, conditions)}"
 
 
 PATTERN = Kind(
     "pattern of answers",
     "warning",
     "answers of some lines are in reverse order, mostly multiples of ten, nearly always one "
-    "number, or not in order between lines that are; of runs without such lines at most 5 % have "
-    "it",
+    "number, or not in order between lines that are",
     _pattern,
 )

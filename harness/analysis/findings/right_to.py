@@ -15,14 +15,13 @@ from eyechart.harness.analysis.comparison.length_difference import (
     sides_difference,
 )
 from eyechart.harness.analysis.findings.finding import Finding, Kind
+from eyechart.harness.analysis.findings.not_known import which_of
 from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.length.interval import reach_text
 from eyechart.harness.analysis.order.apart import ApartLength
 from eyechart.harness.analysis.order.words import ANY, WORDS, OrderWords, answers_of
 from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
-
-_TWO = 2
 
 
 def right_to(
@@ -119,7 +118,7 @@ def _words(
     if len(equal) == len(lengths) > 1 and best.length.sign != "=":
         texts = dict.fromkeys(length_text(one, unit) for one in lengths.values())
         found = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
-        under = f"under {_which(len(lengths), conditions)}"
+        under = f"under {which_of(len(lengths), conditions)}"
         return f"{model} {verb} to {found} on {task} {under}{note}.{beside}"
     headline = f"{said} with {default or longest}{', the default' if default else ''}"
     if len(lengths) == 1:
@@ -147,9 +146,9 @@ def _beside(
     apart: ApartLength | None,
     words: OrderWords,
 ) -> tuple[str, str]:
-    """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond 1157,
-    the longest pair tested (95 % interval from 741)`; empty where answers have no such length, and
-    of what says no more.
+    """`within 5 % to 323 (154 to 521)`, and `distinguishes rows that differ by a fifth, beyond
+    1157, the longest pair tested (95 % interval from 741)`; empty where answers have no such
+    length, and of what says no more.
     """
     nearly = tells = ""
     found = near_length
@@ -162,7 +161,7 @@ def _beside(
             nearly += f" and again beyond {found.dips[-1][1]:,}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
-        tells = f"{words.apart}{cue} {reach_text(apart.length, apart.length_ci, words.longest)}"
+        tells = f"{words.apart}{cue}, {reach_text(apart.length, apart.length_ci, words.longest)}"
     return nearly, tells
 
 
@@ -172,13 +171,6 @@ RIGHT_TO = Kind(
     "to which length the model is right: under the default condition, and under which one longest",
     _words,
 )
-
-
-def _which(some: int, conditions: int) -> str:
-    """`both conditions`, `all 3 conditions`, `2 of 3 conditions`."""
-    if some < conditions:
-        return f"{some} of {conditions} conditions"
-    return "both conditions" if conditions == _TWO else f"all {conditions} conditions"
 
 
 def length_text(estimate: EffectiveLength, unit: str) -> str:
@@ -195,7 +187,8 @@ def _shown(shorter: int, others: int) -> str:
     if not shorter:
         return f"No difference from the other condition{'s' * (others > 1)} is shown"
     which = f"{'each' if shorter == others else shorter} of the {others} other conditions"
-    return f"It is longer than with {which if others > 1 else 'the other condition'}"
+    which = which if others > 1 else "the other condition"
+    return f"Tests show that it is longer than with {which}"
 
 
 def correction(pairs: int, unpaired: int = 0) -> str:

@@ -167,9 +167,7 @@ def _several(*, models: Sequence[str]) -> str:
     )
 
 
-SEVERAL_MODELS = Kind(
-    "several models", "warning", "replies of several models are in one run", _several
-)
+SEVERAL_MODELS = Kind("several models", "warning", "several models replied", _several)
 
 
 def _drift(*, difference: float, p: float) -> str:
@@ -205,9 +203,7 @@ def _counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts.items())
 
 
-NOT_ALL_SCORED = Kind(
-    "not scored", "warning", "samples have no reply that counts, by outcome", _not_all_scored
-)
+NOT_ALL_SCORED = Kind("not scored", "warning", "samples have no reply that counts", _not_all_scored)
 
 
 def _lost(*, condition: str, begins: str, interval: str, unit: str) -> str:
@@ -221,7 +217,7 @@ def _lost(*, condition: str, begins: str, interval: str, unit: str) -> str:
 LOST = Kind(
     "lost replies",
     "warning",
-    "were the samples without a reply wrong, an interval would begin at a shorter length",
+    "if the samples without a reply were wrong, an interval would begin at a shorter length",
     _lost,
 )
 
@@ -243,7 +239,7 @@ def _repeated(*, condition: str, length: int, unit: str, different: int, samples
     )
 
 
-REPEATED = Kind("repeated prompts", "warning", "samples of a line with equal prompts", _repeated)
+REPEATED = Kind("repeated prompts", "warning", "samples of a line have equal prompts", _repeated)
 
 
 STEPS = Kind("steps", "note", "all lengths asked are exact multiples of one number", _steps)

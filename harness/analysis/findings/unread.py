@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.length.limit import OF_MISREAD
+from eyechart.harness.analysis.length.limits import misread
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, each_counted
-from eyechart.harness.analysis.samples.right_inside import FEWEST, SHARE, misread
+from eyechart.harness.analysis.samples.right_inside import FEWEST, SHARE
 from eyechart.harness.analysis.samples.shortening import shortened
 from eyechart.harness.journal.record import Record
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
@@ -58,7 +59,7 @@ def _unread(
 UNREAD = Kind(
     "unread replies",
     "warning",
-    "many replies have no answer that can be read, why, and some of them",
+    "many replies have no answer that can be read",
     _unread,
 )
 

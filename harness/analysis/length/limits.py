@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -27,7 +27,6 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength, e
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.analysis.length.interval import Bound, at_most
 from eyechart.harness.analysis.length.limit import LENGTHS, MIXED, OF_MISREAD, Limit
-from eyechart.harness.analysis.samples.right_inside import misread
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.spec import Line
@@ -45,6 +44,13 @@ _GROWS = 0.3
 """Correlation of targets and lengths from which on targets grow with them."""
 _RISEN = 0.005
 """Level of the test that more replies of a line are unread than of the shorter ones."""
+
+
+def misread(samples: Mapping[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.bool_]:
+    """Which of some samples were read as wrong and may be right."""
+    wrong = samples["outcome"] == Outcome.INCORRECT.place
+    found: npt.NDArray[np.bool_] = wrong & (samples["reading"] == Recount.MAY_BE_RIGHT)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

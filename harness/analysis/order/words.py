@@ -21,7 +21,7 @@ class OrderWords:
     """What a near answer is: `within 5 %`."""
     near_meaning: str
     apart: str
-    """What the model does that tells rows apart: `tells rows that differ by a fifth apart`."""
+    """What the model does that tells rows apart: `distinguishes rows that differ by a fifth`."""
     apart_meaning: str
     apart_head: str = "apart"
     longest: str = "the longest tested"
@@ -32,7 +32,7 @@ COUNTS = OrderWords(
     "within {share} %",
     "the length up to which its answers are at most {share} % off in at least {threshold} of its "
     "replies.",
-    "tells rows that differ by a fifth apart",
+    "distinguishes rows that differ by a fifth",
     "the length up to which its answers order two rows that differ by a fifth rightly, in "
     f"{_PAIRS} of pairs.",
     "apart (20 %)",
@@ -42,7 +42,7 @@ COPIES = OrderWords(
     "right but for {share} % at the end",
     "the length up to which all of a copy but {share} % at its end is right in at least "
     "{threshold} of its replies.",
-    "tells a row from one with two neighbours exchanged",
+    "distinguishes a row from one with two neighbours exchanged",
     "the length up to which its copies are nearer to their row than to one with two neighbouring "
     f"symbols exchanged, in {_PAIRS} of them.",
     "apart (exchanged)",
@@ -50,7 +50,7 @@ COPIES = OrderWords(
 CONTROL = OrderWords(
     "",
     "",
-    "tells, by probabilities, a row from its control",
+    "distinguishes, by probabilities, a row from its control",
     "the length up to which it gives the odd symbol a higher probability where it stands than in "
     f"the control, in {_PAIRS} of pairs.",
     "apart (control)",
@@ -59,7 +59,7 @@ ANY = OrderWords(
     COUNTS.near,
     "the length up to which an answer is at most {share} % off, or all of a copy but {share} % at "
     "its end is right, in at least {threshold} of its replies.",
-    "tells rows apart",
+    "distinguishes rows",
     f"the length up to which its answers tell rows apart in {_PAIRS} of pairs: counts rows that "
     "differ by a fifth, copies rows with two symbols exchanged, choices a row and its control.",
 )

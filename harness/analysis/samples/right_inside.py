@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from eyechart.harness.analysis.length.limits import misread
 from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.journal.record import Record, read_records
 from eyechart.harness.score.outcomes import Outcome
@@ -25,13 +26,6 @@ SHARE, FEWEST = 0.2, 5
 """Replies that are worth a notice: this share, and this many."""
 _MOST = 300
 """Wrong replies of a condition that are compared with the targets of other rows."""
-
-
-def misread(samples: Mapping[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.bool_]:
-    """Which of some samples were read as wrong and may be right."""
-    wrong = samples["outcome"] == Outcome.INCORRECT.place
-    found: npt.NDArray[np.bool_] = wrong & (samples["reading"] == Recount.MAY_BE_RIGHT)
-    return found
 
 
 def settle(

@@ -173,10 +173,9 @@ def _show(
     """Judges a run; writes its result files, shows its `tables`, and logs it to trackers."""
     from eyechart.harness.analysis.samples.judged_run import read_run
     from eyechart.harness.analysis.tables.results import write_results
-    from eyechart.harness.cli.documents import run_document
     from eyechart.harness.cli.work.headlines import headline
     from eyechart.harness.cli.work.next_command import followed
-    from eyechart.harness.cli.work.score import show_run
+    from eyechart.harness.cli.work.score import run_document, show_run
 
     run, document = read_run(request.folder, settings=judging), None
     is_empty = set(run.samples["outcome"]) <= {Outcome.ERROR.place}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,14 @@ from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.samples.groups import grouped
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables.results import change_lines, changes, write_results
-from eyechart.harness.analysis.tables.tables import to_csv
-from eyechart.harness.cli.documents import print_document, rows_of, run_document
+from eyechart.harness.analysis.tables.tables import (
+    at_table,
+    cells_table,
+    effective_length_table,
+    finding_columns,
+    to_csv,
+)
+from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.findings import ALL, tell_findings
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables.run_tables import print_groups, print_table
@@ -52,6 +59,28 @@ def score(
     else:
         echo(after_runs(followed_runs))
     return INCOMPLETE if missing or unread else COMPLETE
+
+
+def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
+    """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
+    `at`.
+    """
+    manifest = run.manifest
+    return {
+        "model": manifest.model,
+        "task": manifest.task,
+        "task_version": manifest.task_version,
+        "draws": run.draws,
+        "settings": manifest.settings.given(),
+        "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
+        "folder": run.folder,
+        "missing": run.missing,
+        **run.settings.of_runs,
+        "findings": [*map(finding_columns, findings(run))],
+        "conditions": rows_of(effective_length_table(run)),
+        "cells": rows_of(cells_table(run)),
+        "right_at": rows_of(at_table(run, at)),
+    }
 
 
 def _score_document(run: JudgedRun, by: str | None, at: Sequence[int]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import explain, lines_of
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.work.dry_run.dry_run import conditions_text
-from eyechart.harness.cli.work.run import warn_of_unknown
+from eyechart.harness.cli.work.models_asked import warn_of_unknown
 from eyechart.harness.errors import COMPLETE, EyechartError
 from eyechart.harness.face.options.study import study_runs
 from eyechart.harness.study.reading import built_in, find_study, read_study

@@ -5,23 +5,18 @@ Everything is a pure function of the runs' folders.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.samples.details import RunDetails
-from eyechart.harness.analysis.tables.cells import INVISIBLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.record import Warn
@@ -29,7 +24,7 @@ from eyechart.harness.report.charts import looks
 from eyechart.harness.report.charts.files import write_charts
 from eyechart.harness.report.charts.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.page import page_tables as listed
-from eyechart.harness.report.page.assets import ASSETS, read_asset, style
+from eyechart.harness.report.page.assets import environment, policy, read_asset, style
 from eyechart.harness.report.page.origin import origin
 from eyechart.harness.report.page.packed_samples import (
     CHUNK,
@@ -46,7 +41,6 @@ from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import JudgeSettings
 
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
 _LOADER = "load.js"
@@ -290,33 +284,6 @@ def _finite(value: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def environment() -> Environment:
-    """The templates of the pages."""
-    templates = Environment(
-        loader=FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["visible"] = visible
-    templates.filters["linked"] = linked
-    return templates
-
-
-def visible(text: object) -> str:
-    """`text` with invisible characters, and those that reverse text, written as `[U+202E]`."""
-    return INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
-
-
-def linked(text: str) -> Markup:
-    """`text` as HTML, with its links of the form `[words](target)`."""
-    parts = _LINK.split(visible(text))
-    links = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
-    made = [Markup('<a href="{}">{}</a>{}').format(to, said, rest) for said, to, rest in links]
-    return Markup("").join([escape(parts[0]), *made])
-
-
 @lru_cache(maxsize=1)
 def _bundle() -> str:
     """Vega, Vega-Lite and vega-embed as one script."""
@@ -327,16 +294,3 @@ def _bundle() -> str:
 @lru_cache(maxsize=1)
 def _packed_bundle() -> str:
     return packed(_bundle())
-
-
-def policy(*scripts: str) -> str:
-    """The Content-Security-Policy: only these scripts may run, and nothing may be fetched."""
-    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

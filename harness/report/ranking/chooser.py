@@ -24,7 +24,7 @@ from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.tables.cells import markdown_text
 from eyechart.harness.analysis.tables.paper_text import reached_text
-from eyechart.harness.report.page.page import visible
+from eyechart.harness.report.page.assets import visible
 from eyechart.harness.report.ranking.rank_table import (
     LengthEstimate,
     RankLine,

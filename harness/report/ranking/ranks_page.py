@@ -16,8 +16,7 @@ from eyechart.harness.analysis.ranking.leaderboard_file import Row, right_at_len
 from eyechart.harness.analysis.tables.cells import markdown_text
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
-from eyechart.harness.report.page.assets import read_asset, style
-from eyechart.harness.report.page.page import environment, policy
+from eyechart.harness.report.page.assets import environment, policy, read_asset, style
 from eyechart.harness.report.ranking.board import Group, groups_of, table_of
 from eyechart.harness.report.ranking.chooser import PIECES, answer_markdown, data_of, is_chooser
 from eyechart.harness.report.ranking.rank_table import RankColumn, RankTable, first_of

@@ -108,9 +108,9 @@ def import_(
     """
     from eyechart.harness.analysis.samples.judged_run import JudgedRun
     from eyechart.harness.analysis.tables.results import write_results
-    from eyechart.harness.cli.documents import print_document, run_document
+    from eyechart.harness.cli.documents import print_document
     from eyechart.harness.cli.work.batch import import_replies
-    from eyechart.harness.cli.work.score import show_run
+    from eyechart.harness.cli.work.score import run_document, show_run
     from eyechart.harness.satellites.recorded.command import import_files
 
     judging, out = judging_of({**given, "tasks": tasks}), settings_of(given).out

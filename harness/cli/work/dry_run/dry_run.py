@@ -26,7 +26,12 @@ from eyechart.harness.cli.work.dry_run.preview import (
     first_sample,
 )
 from eyechart.harness.cli.work.dry_run.previewing import Forecasts, not_known, previews_of
-from eyechart.harness.cli.work.run import ModelResult, chooser_of, exit_code, warn_of_unknown
+from eyechart.harness.cli.work.models_asked import (
+    ModelResult,
+    chooser_of,
+    exit_code,
+    warn_of_unknown,
+)
 from eyechart.harness.face.options.run_options import RunOptions
 from eyechart.harness.face.options.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.forced_choice import ForcedChoice
