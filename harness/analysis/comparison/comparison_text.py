@@ -46,20 +46,15 @@ def verdict_on(comparison: Comparison, margin: Margin | None) -> Verdict:
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
     """The two names: first who is right further, or else who has the larger area."""
+    larger = 0 if comparison.area is None else comparison.area.larger
     names = comparison.first, comparison.second
-    return names[::-1] if _is_behind(comparison) else names
+    return names[::-1] if (comparison.length.further or larger) < 0 else names
 
 
 def _doing(comparison: Comparison) -> VerbPhrase:
     """What the sides do that is right."""
     sides = [side for one in comparison.conditions for side in one.sides]
     return doing(sides, comparison.task)
-
-
-def _is_behind(comparison: Comparison) -> bool:
-    """Whether the second is right further, or else has the larger area."""
-    larger = 0 if comparison.area is None else comparison.area.larger
-    return (comparison.length.further or larger) < 0
 
 
 def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:

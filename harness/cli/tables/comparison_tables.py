@@ -13,13 +13,13 @@ from eyechart.harness.cli.tables.layout import Column, letters, show_blocks, sho
 from eyechart.harness.cli.terminal import tell
 from eyechart.harness.report.ranking.comparison_columns import (
     ComparisonColumn,
+    columns_of_lines,
+    columns_of_pairs,
+    columns_of_runs,
+    columns_of_totals,
     factor_notes,
-    line_columns,
-    pair_columns,
     pairs_title,
-    run_columns,
     run_notes,
-    total_columns,
 )
 from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import varied_axes
@@ -32,8 +32,8 @@ def print_comparison(comparison: Comparison) -> None:
         fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
         show_title([comparison.task, sides, *fixed])
         if compared.paired.lengths:
-            _show(line_columns(compared))
-        _show(total_columns(comparison, compared))
+            _show(columns_of_lines(compared))
+        _show(columns_of_totals(comparison, compared))
     for note in factor_notes(compared.length for compared in comparison.conditions):
         tell(note)
 
@@ -65,10 +65,10 @@ def print_ranking(ranking: Ranking, margin: Margin) -> None:
         f"{axis}={value}" for axis, value in ranking.conditions[0].items() if axis not in varied
     ]
     show_title([task, f"{count} runs by effective length", *fixed])
-    _show([ComparisonColumn("", names, is_text=True), *run_columns(ranking, margin, names)])
+    _show([ComparisonColumn("", names, is_text=True), *columns_of_runs(ranking, margin, names)])
     for note in run_notes(ranking, margin, names):
         tell(note)
     show_title(pairs_title(ranking).split(" "), " ")
-    _show(pair_columns(ranking, names), keys=2)
+    _show(columns_of_pairs(ranking, names), keys=2)
     for note in factor_notes(comparison.length for comparison in ranking.comparisons.values()):
         tell(note)

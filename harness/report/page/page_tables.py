@@ -20,7 +20,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables import tables
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.published.published_file import PublishedFile
-from eyechart.harness.report.ranking.comparison_columns import pair_columns
+from eyechart.harness.report.ranking.comparison_columns import columns_of_pairs
 from eyechart.harness.spec.columns import COMPARISON, CONFIDENCE, D_PRIME, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
@@ -221,7 +221,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
 def models_table(section: Section, standing: Standing) -> ReportTable:
     """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
     ranking = standing.ranking
-    columns = pair_columns(ranking, [one.name for one in ranking.runs])
+    columns = columns_of_pairs(ranking, [one.name for one in ranking.runs])
     cells = [
         [
             cell if number is None else [cell, number]

@@ -30,13 +30,13 @@ from eyechart.harness.report.paper.lengths import (
 )
 from eyechart.harness.report.ranking.comparison_columns import (
     ComparisonColumn,
+    columns_of_lines,
+    columns_of_pairs,
+    columns_of_runs,
+    columns_of_totals,
     factor_notes,
-    line_columns,
-    pair_columns,
     pairs_title,
-    run_columns,
     run_notes,
-    total_columns,
 )
 from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.figure import WIDTH
@@ -203,9 +203,9 @@ def comparison_tables(comparison: Comparison, margin: Margin) -> Iterator[PaperT
     for compared in comparison.conditions:
         of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
         test = "McNemar's" if compared.is_paired else "Fisher's"
-        columns = line_columns(compared, (comparison.first, comparison.second))
+        columns = columns_of_lines(compared, (comparison.first, comparison.second))
         lines = _rows_of(columns)
-        ends = _rows_of(total_columns(comparison, compared))
+        ends = _rows_of(columns_of_totals(comparison, compared))
         counts = [""] * (len(columns) - len(ends[0]) - 1)
         yield PaperTable(
             f"Accuracy of {comparison.first} and {comparison.second} on {comparison.task}"
@@ -236,14 +236,14 @@ def ranking_tables(ranking: Ranking, margin: Margin) -> Iterator[PaperTable]:
         f"{len(names)} runs on {comparisons[0].task} by effective length"
         f"{f' with {fixed}' if fixed else ''}, in {ranking.unit}, with 95 % intervals and the "
         "ranks that the tests allow.",
-        [*run_columns(ranking, margin, names)],
+        [*columns_of_runs(ranking, margin, names)],
         1,
         (*run_notes(ranking, margin, names), *notes_of(of_ranking(ranking, margin))),
     )
     title = pairs_title(ranking)
     notes_on_factors = factor_notes(one.length for one in comparisons)
     yield _of_columns(
-        f"{title[:1].upper()}{title[1:]}.", pair_columns(ranking, names), 2, notes_on_factors
+        f"{title[:1].upper()}{title[1:]}.", columns_of_pairs(ranking, names), 2, notes_on_factors
     )
     for comparison in comparisons:
         yield from comparison_tables(comparison, margin)

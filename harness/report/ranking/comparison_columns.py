@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from eyechart.harness.analysis.comparison.beside import beside_rows
 from eyechart.harness.analysis.comparison.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison.comparison_table import answers_of_sides, near_and_apart
 from eyechart.harness.analysis.comparison.comparison_text import (
     factor_span,
     margin_text,
@@ -21,8 +21,13 @@ from eyechart.harness.analysis.comparison.length_difference import LengthDiffere
 from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.signed_text import difference_text, points_text
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
-from eyechart.harness.analysis.length.effective_length import NO_SINGLE_THRESHOLD, limited_by
+from eyechart.harness.analysis.length.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    length_text,
+    limited_by,
+)
 from eyechart.harness.analysis.length.interval import wilson
+from eyechart.harness.analysis.order.words import words_of
 from eyechart.harness.analysis.tables.paper_text import (
     NOTED,
     interval_text,
@@ -52,7 +57,7 @@ class ComparisonColumn(NamedTuple):
     """A number below it is significant."""
 
 
-def line_columns(
+def columns_of_lines(
     compared: ConditionComparison, names: Sequence[str] = ("first", "second")
 ) -> list[ComparisonColumn]:
     """First and second on each line, and how many pairs that are, unless all lines have as many."""
@@ -82,7 +87,9 @@ def _pairs(compared: ConditionComparison) -> str:
     return "".join(f"{n} pair{'s' * (n != 1)} a line" for n in counts) if len(counts) == 1 else ""
 
 
-def total_columns(comparison: Comparison, compared: ConditionComparison) -> list[ComparisonColumn]:
+def columns_of_totals(
+    comparison: Comparison, compared: ConditionComparison
+) -> list[ComparisonColumn]:
     """Below the lines: effective lengths and areas."""
     length = compared.length
     sides = [
@@ -91,7 +98,7 @@ def total_columns(comparison: Comparison, compared: ConditionComparison) -> list
     ]
     rows = [
         (length_head(comparison.threshold), *sides, factor_cell(length)),
-        *beside_rows(compared),
+        *_near_and_apart(compared),
         *area_rows(compared.area),
     ]
     key = _pairs(compared) if compared.is_paired else "unpaired"
@@ -102,7 +109,7 @@ def total_columns(comparison: Comparison, compared: ConditionComparison) -> list
     ]
 
 
-def run_columns(
+def columns_of_runs(
     ranking: Ranking, margin: Margin, names: Sequence[str]
 ) -> Iterator[ComparisonColumn]:
     """The runs by effective length, compared with the one that was named first, which a head calls
@@ -134,7 +141,7 @@ def run_columns(
 
 
 def run_notes(ranking: Ranking, margin: Margin, names: Sequence[str]) -> list[str]:
-    """What stands below `run_columns`: what the signs behind lengths mean, and the margin."""
+    """What stands below `columns_of_runs`: what the signs behind lengths mean, and the margin."""
     conditions = ranking.conditions
     of_lengths = noted(
         (
@@ -160,7 +167,7 @@ def pairs_title(ranking: Ranking) -> str:
     return ", ".join(text for text, is_so in said.items() if is_so)
 
 
-def pair_columns(ranking: Ranking, names: Sequence[str]) -> list[ComparisonColumn]:
+def columns_of_pairs(ranking: Ranking, names: Sequence[str]) -> list[ComparisonColumn]:
     """Each pair of runs, which are called as `names` do."""
     places = list(ranking.comparisons)
     lengths = [comparison.length for comparison in ranking.comparisons.values()]
@@ -217,6 +224,17 @@ def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
         return []
     difference = difference_text(area.difference, area.difference_ci, 2)
     return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
+
+
+def _near_and_apart(compared: ConditionComparison) -> list[tuple[str, str, str, str]]:
+    """`near (5 %)`, both lengths, and that they are not tested."""
+    near = compared.sides[0].run.settings.near
+    words = words_of(answers_of_sides(compared))
+    heads = {"near_length": f"near ({100 * near:g} %)", "apart_length": words.apart_head}
+    return [
+        (heads[name], length_text(first), length_text(second), "not tested")
+        for name, first, second in near_and_apart(compared)
+    ]
 
 
 def _found(length: LengthDifference, first: str, second: str) -> str:
