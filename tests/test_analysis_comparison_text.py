@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.comparison_cells import (
-    area_rows,
-    factor_cell,
-    factor_span,
-)
 from eyechart.harness.analysis.comparison.comparison_text import (
     area_text,
+    factor_span,
     factor_text,
     verdict_text,
 )
@@ -31,6 +27,7 @@ from eyechart.harness.analysis.comparison.signed_text import (
 )
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.report.ranking.comparison_columns import area_rows, factor_cell
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
@@ -67,9 +64,9 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     assert ". 4 pairs and 2 tests can show no fall from 90 %" in sentence
 
 
-def test_one_sentence_has_one_order(lab: Lab) -> None:
-    """Names, lengths and areas begin with the model that counts exactly further, first or
-    second; the factor is that of the table.
+def test_a_sentence_has_the_differences_of_its_table(lab: Lab) -> None:
+    """First minus second, and first over second, also where it begins with a second model that
+    counts exactly further; then the factor and the areas say whose they are.
     """
     sharp = run(lab, "scripted/sharp", right)
     blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")
@@ -79,11 +76,12 @@ def test_one_sentence_has_one_order(lab: Lab) -> None:
         "scripted/sharp counts exactly further than scripted/blind"
     )
     start, _, end = verdict_text(there).partition(factor_text(there.length))
-    assert "Area 1.00 against 0.00, difference +1.00" in end
-    of = (
-        f". The length of scripted/blind is {factor_span(back.length)} times that of scripted/sharp"
-    )
-    assert verdict_text(back) == f"{start.removesuffix(', ')}{of} (95 %){end}"
+    assert "Area 1.00 against 0.00, difference +1.00 (95 % interval " in end
+    of = f"The length of scripted/blind is {factor_span(back.length)} times that of scripted/sharp"
+    said = verdict_text(back)
+    assert said.startswith(f"{start.removesuffix(', ')}. {of} (95 %). Area of scripted/blind 0.00 ")
+    (cells,) = area_rows(back.area)
+    assert f"0.00 against 1.00 of scripted/sharp, difference {cells[-1].split()[0]} (95 %" in said
     assert factor_span(back.length) in factor_cell(back.length)
 
 
@@ -115,9 +113,10 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
     )
     sentence = verdict_text(compare_runs(read_run(none), read_run(half)))
     assert sentence.startswith(
-        "scripted/b and scripted/a differ on lab/ones, and scripted/b has the larger area. Area 0.3"
+        "scripted/a and scripted/b differ on lab/ones, and scripted/b has the larger area. Area "
+        "0.00 against 0.3"
     )
-    assert " against 0.00, difference +0.3" in sentence
+    assert ", difference -0.3" in sentence
     assert ", p 0.001). Both effective lengths lie below the shortest line" in sentence
 
 

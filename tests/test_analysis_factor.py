@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.comparison.comparison_cells import number_text
+from eyechart.harness.analysis.comparison.comparison_text import number_text
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.length.interval import Bound
 

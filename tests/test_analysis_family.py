@@ -432,3 +432,11 @@ def test_thousands_of_pairs_have_a_comma() -> None:
     assert correction(7626, 7356) == (
         "unpaired: other rows in 7,356 of 7,626 pairs, Holm's correction for 7,626 pairs"
     )
+
+
+def test_few_pairs_are_said_of_three_runs_too(lab: Lab) -> None:
+    """With the names of the runs, each once."""
+    folders = [run(lab, name, right_to(8), samples=2).folder for name in "abc"]
+    assert "The pairs are few (not sure: 2 rows)" in lab.bench("compare", *folders[:2]).out
+    printed = " ".join(lab.bench("compare", *folders, "--all-findings").out.split())
+    assert "scripted/a, scripted/b and scripted/c: The pairs are few (not sure: 2 rows)" in printed

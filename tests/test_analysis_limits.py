@@ -197,7 +197,7 @@ def test_only_sight_is_ranked_and_compared(lab: Lab) -> None:
     assert "fake/thinks is limited by room (all 40 failing replies were cut off)" in said
     assert "is worse than" not in said
     (document,) = json.loads(lab.bench("compare", *folders, "--json").out)["pairs"]
-    assert document["limited_by"] == ["sight", "room"]
+    assert [document[f"limited_by_{side}"] for side in ("first", "second")] == ["sight", "room"]
     assert (document["factor"], document["second_is"]) == (None, "undecided")
     ranks = lab.bench("leaderboard", *folders, "-o", lab.out / "board.csv").out
     rows = [[cell.strip() for cell in line.split("|")] for line in ranks.splitlines()]

@@ -72,7 +72,7 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
         *("accuracy", "effective_length", "near_length", "apart_length")
     }
     (pair,) = json.loads(lab.bench("compare", far, near, "--json").out)["pairs"]
-    assert (pair["paired"], pair["area_difference"]) == (False, None)
+    assert (pair["paired"], pair["area"]) == (False, None)
     assert pair["further"] == "far"
     in_python = compare(far, near)
     assert "unpaired" in {one.kind for one in in_python.findings}

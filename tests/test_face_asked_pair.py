@@ -203,7 +203,7 @@ def test_it_ends_once_one_sees_further(pair: Pair) -> None:
     assert 0 < len(asked) < 120
     assert len(pair.asked["far"]) == len(pair.asked["near"])
     assert 64 not in lengths_of(asked)
-    assert found["area_difference"] is not None
+    assert found["area"] is not None
     assert [read_manifest(folder).adaptive for folder in pair.folders] == [[], []]
     assert all((folder / "table.csv").exists() for folder in pair.folders)
 

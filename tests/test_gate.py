@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -216,24 +217,42 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
     assert "is limited by refusal, so no run can be compared with" in " ".join(saved.out.split())
 
 
-def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """Gate and compare print both values of each setting, also system prompts, since the comparison
-    of prompts does not include them. Names that have the models or the settings are not repeated.
+def test_other_settings_are_said_by_every_door(lab: Lab, before: Path) -> None:
+    """By gate, compare of two and of three, and leaderboard: both values of each setting, also
+    system prompts, since the comparison of prompts does not include them. A model that the names
+    have is not repeated, and where they have the settings it is a note.
     """
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
     old = run(lab, "a", right_to(8)).folder
     other = run(lab, "d", right_to(8), settings=settings).folder
     same = run(lab, "a", right_to(8), settings=settings).folder
-    ways = "max_tokens=auto, system=none", "max_tokens=9000, system=Look twice."
-    for command, first, name, models in (
-        ("gate", before, "The baseline", ("model=scripted/a, ", "model=scripted/d, ")),
-        ("compare", old, "scripted/a", ("", "")),
+    models = "model=scripted/a and model=scripted/d; "
+    found = "max_tokens=auto and max_tokens=9000; system=none and system=Look twice."
+    for command, name, of_models in (
+        (("gate", before, other), "The baseline", models),
+        (("compare", old, other), "scripted/a", ""),
     ):
-        printed = " ".join(lab.bench(command, first, other).out.split())
-        had, has = (model + way for model, way in zip(models, ways, strict=True))
-        assert f"{name} was asked with {had}, and scripted/d with {has}" in printed
-        assert "Look twice.." not in printed
-    assert "was asked with" not in lab.bench("compare", old, same).out
+        printed = " ".join(lab.bench(*command).out.split())
+        line = f"{name} and scripted/d were asked with other settings: {of_models}{found}"
+        assert line in printed
+        assert f"{line}." not in printed
+
+    def levels(found: list[dict[str, Any]]) -> list[str]:
+        return [one["level"] for one in found if one["kind"] == "other settings"]
+
+    gate = json.loads(lab.bench("gate", before, other, "--json").out)["runs"][0]["comparison"]
+    assert levels(gate["findings"]) == ["warning"]
+    for name, (folders, level) in {
+        "two": ((old, other), "warning"),
+        "named": ((old, same), "note"),
+        "three": ((old, other, same), "warning"),
+    }.items():
+        shown = json.loads(lab.bench("compare", *folders, "--json").out)
+        of_all = shown["pairs"][0] if len(folders) == 2 else shown
+        assert levels(of_all["findings"]) == [level], name
+        output = lab.folder / f"{name}.csv"
+        shown = json.loads(lab.bench("leaderboard", *folders, "-o", output, "--json").out)
+        assert levels(shown["ranks"][0]["findings"]) == [level], name
 
 
 class TestReadings:
@@ -289,6 +308,7 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     document = json.loads(lab.bench(*arguments, "--json").out)
     (one,) = document["runs"]
     assert (document["exit_code"], one["verdict"]) == (3, "worse")
+    assert (document["threshold"], document["margin"]) == (0.85, 0.05)
     assert one["comparison"]["second_is"] == "worse"
     suite = ET.parse(xml).getroot()  # noqa: S314  we wrote it
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
@@ -299,6 +319,14 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     assert "**worse**" in text
     lab.bench(*arguments)
     assert summary.read_text() == text + text.removeprefix("# Mine\n")
+
+
+def test_near_answers_are_not_asked_for(lab: Lab, before: Path) -> None:
+    """A baseline has no answers, so no number depends on how near they are."""
+    now = run(lab, "b", right_to(2)).folder
+    lab.bench("gate", before, now, "--near", "0.2").one_line(2, "no such option: --near")
+    rows = json.loads(lab.bench("gate", before, now, "--json").out)["runs"][0]["comparison"]["rows"]
+    assert {row["measure"] for row in rows} == {"accuracy", "effective_length", "area"}
 
 
 def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) -> None:

@@ -530,7 +530,10 @@ class TestTables:
             *("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot"),
             *("--format", "markdown"),
         )
-        assert "| length | strategy=direct | strategy=cot_few_shot | difference | p |" in paper.out
+        assert (
+            "| length | strategy=direct, % | strategy=cot_few_shot, % | difference, points | "
+            "p (Holm) |"
+        ) in paper.out
         assert both.code == paper.code == 0
         wrong = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "html")
         wrong.one_line(2, "--format is one of latex, markdown, not 'html'")
@@ -555,10 +558,11 @@ class TestTables:
         printed = lab.bench("compare", *folders, "--format", "markdown")
         tables = printed.out.split("\n\n")
         assert tables[1].splitlines()[0] == (
-            "| run | rank | effective length (symbols) | compared with oracle/3 |"
+            "| run | rank | right to (85 %) | area in points (oracle/3 minus it, 90 % interval) | "
+            "compared with oracle/3 |"
         )
         rows = [line.strip("| ").split(" | ") for line in tables[1].splitlines()[2:]]
-        assert [(row[0], row[1], row[3]) for row in rows] == [
+        assert [(row[0], row[1], row[4]) for row in rows] == [
             ("oracle/12", "1", "better"),
             ("oracle/4", "2", "better"),
             ("oracle/3", "3", "–"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -91,7 +91,16 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
 
 
 def names_of(runs: Sequence[JudgedRun]) -> list[str]:
-    """A name for each run: its model, with settings that differ; of equal names the folder."""
+    """A name for each run, see `names_by_settings`; of equal names the folder."""
+    names = names_by_settings(runs)
+    return [
+        str(run.folder) if names.count(name) > 1 else name
+        for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def names_by_settings(runs: Sequence[JudgedRun]) -> list[str]:
+    """The model of each run, with the settings that differ between runs of the model."""
     manifests = [run.manifest for run in runs]
     names = []
     for manifest in manifests:
@@ -103,31 +112,36 @@ def names_of(runs: Sequence[JudgedRun]) -> list[str]:
             if any(settings.get(key) != own.get(key) for settings in same)
         ]
         names.append(f"{manifest.model} ({', '.join(differ)})" if differ else manifest.model)
-    return [
-        str(run.folder) if names.count(name) > 1 else name
-        for name, run in zip(names, runs, strict=True)
-    ]
+    return names
 
 
 def other_settings(
-    first: JudgedRun, second: JudgedRun, names: Sequence[str]
-) -> dict[str, tuple[object, object]]:
-    """What the second run was asked with otherwise than the first: both values of each setting, and
-    both models, unless `names` have them. How recorded replies were asked is not known.
+    runs: Sequence[JudgedRun], names: Sequence[str]
+) -> dict[str, tuple[object, ...]]:
+    """The settings that some of the runs were asked with otherwise than others: their values, in
+    the order of the runs; the models too, unless `names` have them. How recorded replies were asked
+    is not known.
     """
-    manifests = first.manifest, second.manifest
+    manifests = [run.manifest for run in runs]
     is_known = all(one.recorded is None for one in manifests)
-    left, right = (
+    given = [
         {"model": one.model_name, **(one.settings.given() if is_known else {})} for one in manifests
+    ]
+    found = {name: tuple(one.get(name) for one in given) for one in given for name in one}
+    if are_named({"model": found["model"]}, names):
+        del found["model"]
+    return {
+        name: values for name, values in found.items() if any(one != values[0] for one in values)
+    }
+
+
+def are_named(settings: Mapping[str, Sequence[object]], names: Sequence[str]) -> bool:
+    """Whether each run's name has its value of all these settings."""
+    return all(
+        (str(value) if setting == "model" else setting_text(setting, value)) in name
+        for setting, values in settings.items()
+        for value, name in zip(values, names, strict=True)
     )
-    found = {}
-    for name in left | right:
-        values = left.get(name), right.get(name)
-        texts = values if name == "model" else [setting_text(name, value) for value in values]
-        is_named = all(str(text) in side for text, side in zip(texts, names, strict=True))
-        if values[0] != values[1] and not is_named:
-            found[name] = values
-    return found
 
 
 def setting_text(name: str, value: object) -> str:

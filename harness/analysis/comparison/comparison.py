@@ -133,7 +133,7 @@ class Comparison:
     """The model as tables name its replies, where the other side is its likelihoods; else empty."""
     runs: tuple[JudgedRun, ...] = ()
     """The runs of both sides, in their order; one where its conditions are compared."""
-    other_settings: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    other_settings: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """What the sides were asked with otherwise, see `comparability.other_settings`."""
     other_tests: int = 0
     """Tests of lines of other comparisons for which the p-values are corrected too."""
@@ -279,7 +279,7 @@ def compare_runs(
         compared,
         readings_of=readings_of(first, second),
         runs=(first, second),
-        other_settings=other_settings(first, second, said),
+        other_settings=other_settings([first, second], said),
     )
 
 

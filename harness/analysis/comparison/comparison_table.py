@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison.beside import beside
 from eyechart.harness.analysis.comparison.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.comparison.paired_curves import LineDifference, PairedArea
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
+from eyechart.harness.analysis.order.words import answers_of
 from eyechart.harness.analysis.tables.cell_table import line_columns
 from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec.columns import COMPARISON, DIGITS, LINE
@@ -68,7 +68,7 @@ def sized_table(
 
 def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared, comparison.unit):
+        for row in condition_rows(compared, comparison.unit):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     points = comparison.points(margin)
@@ -91,7 +91,8 @@ def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
         yield {**verdict, **_of_area(area, pairs)}
 
 
-def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
+def condition_rows(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
+    """The rows of a condition, without the names of the comparison."""
     for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
@@ -108,10 +109,32 @@ def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str
         **_values(compared.length.first, compared.length.second),
         **_tokens(compared.tokens),
     }
-    for name, first, second in beside(compared):
+    for name, first, second in near_and_apart(compared):
         yield {"measure": name, "unit": unit, **_values(first, second)}
     if area := compared.area:
         yield _of_area(area, sum(row.n for row in compared.paired.lengths))
+
+
+def near_and_apart(
+    compared: ConditionComparison,
+) -> Iterator[tuple[str, Bound | None, Bound | None]]:
+    """`near_length` and `apart_length` of both sides, which no test compares; `None` where they are
+    not known. Left out where the answers of a side have none. A saved baseline has no answers.
+    """
+    if len(answers_of_sides(compared)) != 1:
+        return
+    near = [side.near_length for side in compared.sides]
+    orders = [side.order for side in compared.sides]
+    if None not in near:
+        first, second = (one.length for one in near if one)
+        yield "near_length", first, second
+    if None not in orders:
+        first, second = (one.apart.length for one in orders if one)
+        yield "apart_length", first, second
+
+
+def answers_of_sides(compared: ConditionComparison) -> set[str]:
+    return {answers_of(side.scored) for side in compared.sides if side.scored}
 
 
 def _of_length(length: LengthDifference, unit: str) -> dict[str, Any]:

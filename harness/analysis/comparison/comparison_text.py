@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
-from eyechart.harness.analysis.comparison.comparison_cells import factor_span, number_text
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
@@ -23,6 +22,7 @@ Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines"
 _LARGER = "has the larger area"
 _AT_LINES = "at single lengths"
 _LEAST_P = 0.001
+_WHOLE = 1000
 _NEAR_ONE = 1.1
 """Factors below it have three decimals."""
 
@@ -46,20 +46,15 @@ def verdict_on(comparison: Comparison, margin: Margin | None) -> Verdict:
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
     """The two names: first who is right further, or else who has the larger area."""
+    larger = 0 if comparison.area is None else comparison.area.larger
     names = comparison.first, comparison.second
-    return names[::-1] if _is_behind(comparison) else names
+    return names[::-1] if (comparison.length.further or larger) < 0 else names
 
 
 def _doing(comparison: Comparison) -> VerbPhrase:
     """What the sides do that is right."""
     sides = [side for one in comparison.conditions for side in one.sides]
     return doing(sides, comparison.task)
-
-
-def _is_behind(comparison: Comparison) -> bool:
-    """Whether the second is right further, or else has the larger area."""
-    larger = 0 if comparison.area is None else comparison.area.larger
-    return (comparison.length.further or larger) < 0
 
 
 def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
@@ -70,16 +65,15 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     An area alone is no reason to say that a model is right further: one whose accuracy is 80 % at
     all lengths may have a larger area than one that is perfect to 70 symbols.
 
-    Lengths and areas have the order of the names: the one ahead or with the larger area comes
-    first. The factor is that of the table, of first over second of `comparison`.
+    Factors and differences are those of the table, of first and second of `comparison`. A side that
+    is right further is named first with its length; where that is second, the others say whose they
+    are.
     """
     verdict = verdict_on(comparison, margin)
-    factor = factor_text(comparison.length)
-    if swaps := verdict in ("further", "area") and _is_behind(comparison):
-        factor = _factor_of_behind(comparison)
-        comparison = comparison.swapped
     first, second = comparison.first, comparison.second
     length, area = comparison.length, comparison.area
+    is_behind = length.further < 0
+    factor = _factor_of_behind(comparison) if is_behind else factor_text(length)
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
     despite = f"the difference counts as none: {within}" if is_equivalent else ""
@@ -90,7 +84,8 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
         is_equivalent=is_equivalent,
         is_open=verdict == "open",
     )
-    areas = "" if area is None else area_text(area)
+    of_sides = _of_sides(comparison) if is_behind else ("", "")
+    areas = "" if area is None else area_text(area, *of_sides)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
     where = comparison.task
     if (count := len(comparison.conditions)) > 1:
@@ -101,16 +96,19 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
             "failures of another kind than sight are no difference of the models",
         ]
     elif verdict == "further":
-        verb = f"{first} {_doing(comparison)} further than {second}"
+        ahead, behind = ahead_behind(comparison)
+        verb = f"{ahead} {_doing(comparison)} further than {behind}"
         if comparison.model is not None:
-            with_both = f"further with {first} than with {second}"
+            with_both = f"further with {ahead} than with {behind}"
             verb = f"{comparison.model} {_doing(comparison)} {with_both}"
-        both = _both(length, comparison.unit) if count == 1 else ""
-        to = [f"{both}, {factor}"] if both and not swaps else [one for one in (both, factor) if one]
+        both = _both(length.swapped if is_behind else length, comparison.unit) * (count == 1)
+        to = [one for one in (both, factor) if one]
+        to = to if is_behind else [", ".join(to)]
         said = [f"{verb} on {where}: {to[0]}", *to[1:], areas, despite]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {first} {_LARGER}", areas, no_further, despite]
+        larger = ahead_behind(comparison)[0]
+        said = [f"{differ}, and {larger} {_LARGER}", areas, no_further, despite]
     elif verdict == "equivalent":
         said = [f"{first} and {second} are equivalent{of_model} on {where}"]
         of_lengths = margin is not None and factor_of(margin) is not None
@@ -210,11 +208,14 @@ def _limits(comparison: Comparison) -> str:
     return "; ".join(texts)
 
 
-def area_text(area: PairedArea) -> str:
+def area_text(area: PairedArea, of_first: str = "", of_second: str = "") -> str:
+    """Both areas, and first minus second; with the texts of `_of_sides` whose they are."""
     difference, low, high = with_ends(area.difference, area.difference_ci, 2)
+    first = " ".join(filter(None, ("area", of_first, f"{area.first:.2f}")))
+    second = " ".join(filter(None, (f"{area.second:.2f}", of_second)))
     return (
-        f"area {area.first:.2f} against {area.second:.2f}, difference "
-        f"{difference} (95 % interval {low} to {high}, p {p_text(area.p)})"
+        f"{first} against {second}, difference {difference} (95 % interval {low} to {high}, "
+        f"p {p_text(area.p)})"
     )
 
 
@@ -229,10 +230,30 @@ def factor_text(length: LengthDifference) -> str:
     return f"a factor of {number_text(middle)} ({_interval(length)})"
 
 
+def factor_span(length: LengthDifference) -> str:
+    _, low, high = length.factors
+    if low is not None and high is not None:
+        return f"{number_text(low)} to {number_text(high)}"
+    if low is not None:
+        return f"at least {number_text(low)}"
+    return "not limited" if high is None else f"at most {number_text(high)}"
+
+
+def number_text(value: float) -> str:
+    """`0.500`, `3.20`, `28.5`, `1,230`: a factor with its three digits."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:#.3g}".rstrip(".")
+
+
 def _interval(length: LengthDifference) -> str:
     """`95 % interval 1.41 to 2.83`, `95 %: at least 1.41`."""
     is_limited = None not in length.factors[1:]
     return f"95 %{' interval' if is_limited else ':'} {factor_span(length)}"
+
+
+def _of_sides(comparison: Comparison) -> tuple[str, str]:
+    """`of tiny`, or of a model's conditions `with separator=none`."""
+    word = "of" if comparison.model is None else "with"
+    return f"{word} {comparison.first}", f"{word} {comparison.second}"
 
 
 def _factor_of_behind(comparison: Comparison) -> str:
@@ -242,8 +263,7 @@ def _factor_of_behind(comparison: Comparison) -> str:
     length = comparison.length
     if length.factors == (None, None, None):
         return factor_text(length)
-    word = "of" if comparison.model is None else "with"
-    of_first, of_second = f"{word} {comparison.first}", f"{word} {comparison.second}"
+    of_first, of_second = _of_sides(comparison)
     if length.factors[0] is None:
         return f"the length {of_first} is {factor_span(length)} times that {of_second} (95 %)"
     middle = number_text(length.factors[0])

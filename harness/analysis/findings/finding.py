@@ -88,7 +88,9 @@ def of_several(of_runs: Iterable[tuple[str, Sequence[Finding]]]) -> list[Finding
             said = one.sentence, one.remedy
             first.setdefault(said, one)
             names.setdefault(said, []).extend([name] if name else [])
-    return in_order(replace(one, names=tuple(names[said])) for said, one in first.items())
+    return in_order(
+        replace(one, names=tuple(dict.fromkeys(names[said]))) for said, one in first.items()
+    )
 
 
 def lines_of(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from eyechart.harness.analysis.findings.confidence import confidence
-from eyechart.harness.analysis.findings.finding import Finding, in_order
+from eyechart.harness.analysis.findings.finding import Finding, in_order, of_several
 from eyechart.harness.analysis.findings.level import level
 from eyechart.harness.analysis.findings.moved import moved
 from eyechart.harness.analysis.findings.not_known import not_known
@@ -33,6 +33,18 @@ def findings(
     the run has it. `is_beside`: a comparison says how far it is right.
     """
     return in_order(_found(run, conditions, name or run.manifest.model, is_beside=is_beside))
+
+
+def beside(
+    runs: Iterable[tuple[str, JudgedRun]],
+    conditions: Collection[Condition] | None = None,
+) -> list[Finding]:
+    """What stands beside a comparison of named runs: all that each of them shows, without how far
+    it is right and what moved that, which the comparison says.
+    """
+    return of_several(
+        (name, findings(run, conditions, name=name, is_beside=True)) for name, run in runs
+    )
 
 
 def _found(

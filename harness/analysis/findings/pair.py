@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from eyechart.harness.analysis.comparison.comparability import setting_text
+from eyechart.harness.analysis.comparison.comparability import are_named, setting_text
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.comparison_text import verdict_text
-from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
+from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order, listed
 from eyechart.harness.analysis.findings.not_known import under, which_of
-from eyechart.harness.analysis.findings.ranks import beside
+from eyechart.harness.analysis.findings.of_run import beside
 from eyechart.harness.analysis.length.effective_length import few
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
@@ -43,8 +44,7 @@ def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator
     yield VERDICT(comparison=comparison, margin=margin)
     if known := known_and_not_said(comparison):
         yield known
-    if labels := _few(comparison):
-        yield FEW_PAIRS(found=labels, conditions=len(comparison.conditions))
+    yield from few_pairs(comparison)
     if any(apart := _lines_apart(comparison.runs)):
         remedy = (
             f"ask both with the same {named('lengths')}, or import with {named('field', 'line=…')}"
@@ -60,8 +60,7 @@ def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator
         )
     if not comparison.is_paired:
         yield UNPAIRED()
-    if comparison.other_settings:
-        yield OTHER_SETTINGS(sides=_names(comparison), settings=comparison.other_settings)
+    yield from asked_otherwise(_names(comparison), comparison.other_settings)
     tokens = [compared.tokens for compared in conditions]
     if confounded(tokens, _names(comparison), comparison.unit):
         yield CONFOUNDED(tokens=tokens, sides=_names(comparison), unit=comparison.unit)
@@ -76,17 +75,17 @@ VERDICT = Kind(
 )
 
 
-def _few(comparison: Comparison) -> dict[str, str]:
-    """Condition -> of how few replies or rows its pairs are; those with enough are left out."""
+def few_pairs(comparison: Comparison) -> Iterator[Finding]:
+    """Under which conditions the pairs are of few replies or rows."""
     conditions = [compared.condition for compared in comparison.conditions]
     found = {
-        varied_label(compared.condition, conditions): few(
-            sum(row.n for row, _ in compared.lines), compared.rows
-        )
+        varied_label(compared.condition, conditions): text
         for compared in comparison.conditions
         if compared.is_paired
+        and (text := few(sum(row.n for row, _ in compared.lines), compared.rows))
     }
-    return {label: text for label, text in found.items() if text}
+    if found:
+        yield FEW_PAIRS(found=found, conditions=len(conditions))
 
 
 def _few_pairs(*, found: Mapping[str, str], conditions: int) -> str:
@@ -144,18 +143,27 @@ def _unpaired() -> str:
 UNPAIRED = Kind("unpaired", "note", "the replies of the two sides are to different rows", _unpaired)
 
 
-def _settings(*, sides: Sequence[str], settings: Mapping[str, Sequence[object]]) -> str:
-    mine, theirs = (
-        ", ".join(setting_text(name, values[at]) for name, values in settings.items())
-        for at in (0, 1)
-    )
-    return f"{sides[0]} was asked with {mine}, and {sides[1]} with {theirs.rstrip('.')}."
+def asked_otherwise(
+    names: Sequence[str], settings: Mapping[str, Sequence[object]]
+) -> Iterator[Finding]:
+    """What named runs were asked with otherwise; a note where their names say it."""
+    if settings:
+        found = OTHER_SETTINGS(names=names, settings=settings)
+        yield replace(found, level="note") if are_named(settings, names) else found
+
+
+def _settings(*, names: Sequence[str], settings: Mapping[str, Sequence[object]]) -> str:
+    each = [
+        listed([*dict.fromkeys(setting_text(name, one) for one in values)], f"values of {name}")
+        for name, values in settings.items()
+    ]
+    return f"{listed(names, 'runs')} were asked with other settings: {'; '.join(each).rstrip('.')}."
 
 
 OTHER_SETTINGS = Kind(
     "other settings",
     "warning",
-    "the two sides were asked with other settings, which their names do not say",
+    "the runs were asked with other settings; a note where their names say it",
     _settings,
 )
 

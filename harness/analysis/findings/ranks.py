@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from eyechart.harness.analysis.comparison.comparability import other_settings
 from eyechart.harness.analysis.comparison.family import RankedRun, Ranking
 from eyechart.harness.analysis.findings.at_lengths import longer_replies, suited
 from eyechart.harness.analysis.findings.finding import (
@@ -14,7 +15,8 @@ from eyechart.harness.analysis.findings.finding import (
     listed,
     of_several,
 )
-from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.of_run import beside
+from eyechart.harness.analysis.findings.pair import asked_otherwise, few_pairs
 from eyechart.harness.analysis.findings.right_to import correction, length_text
 from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.length.curve import threshold_text
@@ -25,21 +27,8 @@ from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.doing import FORMS, VerbPhrase, doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.settings.judging import Margin
-from eyechart.harness.spec import Condition
 
 _TWO = 2
-
-
-def beside(
-    runs: Iterable[tuple[str, JudgedRun]],
-    conditions: Collection[Condition] | None = None,
-) -> list[Finding]:
-    """What stands beside a comparison of named runs: all that each of them shows, without how far
-    it is right and what moved that, which the comparison says.
-    """
-    return of_several(
-        (name, findings(run, conditions, name=name, is_beside=True)) for name, run in runs
-    )
 
 
 def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
@@ -54,8 +43,18 @@ def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     ]
     if other := _not_by_length(ranking, margin):
         found.append(other)
+    few = of_several(
+        (name, [*few_pairs(comparison)])
+        for comparison in ranking.comparisons.values()
+        for name in (comparison.first, comparison.second)
+    )
     runs = [(one.name, one.run) for one in ranking.runs]
-    return in_order([*found, *beside(runs, ranking.conditions)])
+    return in_order([*found, *few, *_asked_otherwise(runs), *beside(runs, ranking.conditions)])
+
+
+def _asked_otherwise(runs: Sequence[tuple[str, JudgedRun]]) -> Iterator[Finding]:
+    names = [name for name, _ in runs]
+    return asked_otherwise(names, other_settings([run for _, run in runs], names))
 
 
 def of_standing(standing: Standing, at: Sequence[int] = ()) -> list[Finding]:
@@ -91,7 +90,7 @@ def of_standing(standing: Standing, at: Sequence[int] = ()) -> list[Finding]:
     if standing.apart:
         found.append(APART(pairs=standing.apart))
     runs = [(place.name, place.run) for place in standing.places]
-    return in_order([*found, *beside(runs)])
+    return in_order([*found, *_asked_otherwise(runs), *beside(runs)])
 
 
 def _ranks(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -14,10 +13,13 @@ from eyechart.harness.analysis.comparison.comparison import (
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison.comparison_table import comparison_table, sized_table
+from eyechart.harness.analysis.comparison.comparison_table import (
+    ALL,
+    comparison_table,
+    sized_table,
+)
 from eyechart.harness.analysis.comparison.family import Ranking, rank_runs
 from eyechart.harness.analysis.comparison.gate import GateResult, exit_code, gated
-from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.length.in_tokens import token_columns
@@ -44,7 +46,7 @@ from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.judging import JudgeSettings, Margin
 from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.harness.spec.columns import COMPARISON, DIGITS
+from eyechart.harness.spec.columns import COMPARISON
 
 _TWO = 2
 
@@ -188,8 +190,7 @@ def _print_for_paper(
     comparisons: Sequence[Comparison], ranking: Ranking | None, margin: Margin, form: str
 ) -> None:
     from eyechart.harness.cli.tables.paper_tables import print_tables
-    from eyechart.harness.report.paper.ranking import ranking_tables
-    from eyechart.harness.report.paper.tables import comparison_tables
+    from eyechart.harness.report.paper.tables import comparison_tables, ranking_tables
 
     if ranking is not None:
         print_tables([ranking_tables(ranking, margin)], form)
@@ -235,54 +236,24 @@ def _document(
     return document
 
 
-def _finite(octaves: float) -> float | None:
-    """A number with as many decimals as in files; `None` if it is not limited."""
-    return round(octaves, DIGITS) if math.isfinite(octaves) else None
-
-
 def pair_documents(comparisons: Sequence[Comparison], margin: Margin) -> list[dict[str, Any]]:
-    """Each comparison as one of the `pairs`."""
+    """Each comparison as one of the `pairs`: the columns of its row of the pair as a whole for
+    effective lengths, and as `area` of that for areas; then what no row has, and all rows.
+    """
     table, sizes = sized_table(comparisons, margin)
     rows = iter(rows_of(table))
-    return [
-        {**_pair(comparison, margin), "rows": list(islice(rows, size))}
-        for comparison, size in zip(comparisons, sizes, strict=True)
-    ]
-
-
-def _pair(comparison: Comparison, margin: Margin) -> dict[str, Any]:
-    """The verdicts of a pair, without its rows."""
-    length = comparison.length
-    octaves, low, high = length.shown
-    factor, factor_low, factor_high = length.factors
-    names = {1: comparison.first, 0: None, -1: comparison.second}
-    return {
-        "task": comparison.task,
-        "unit": comparison.unit,
-        "first": comparison.first,
-        "second": comparison.second,
-        "further": names[length.further],
-        "one_threshold": length.one_threshold,
-        "limited_by": [limit.by for limit in length.limits],
-        "factor": factor,
-        "factor_ci_low": factor_low,
-        "factor_ci_high": factor_high,
-        "octaves": _finite(octaves),
-        "octaves_ci_low": _finite(low),
-        "octaves_ci_high": _finite(high),
-        "p_holm": length.p,
-        **_area(comparison.area),
-        "second_is": comparison.change(margin),
-        "paired": comparison.is_paired,
-        "findings": [*map(finding_columns, of_pair(comparison, margin))],
-    }
-
-
-def _area(area: PairedArea | None) -> dict[str, float | None]:
-    """The difference of two areas; empty if there are no areas."""
-    of_interval = ("area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
-    names = ("area_difference", *of_interval, "area_p")
-    if area is None:
-        return dict.fromkeys(names)
-    values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)
-    return {name: round(value, DIGITS) for name, value in zip(names, values, strict=True)}
+    found = []
+    for comparison, size in zip(comparisons, sizes, strict=True):
+        its_rows = list(islice(rows, size))
+        whole = {row["measure"]: row for row in its_rows if row["condition"] == ALL}
+        found.append(
+            {
+                **whole["effective_length"],
+                "area": whole.get("area"),
+                "one_threshold": comparison.length.one_threshold,
+                "paired": comparison.is_paired,
+                "findings": [*map(finding_columns, of_pair(comparison, margin))],
+                "rows": its_rows,
+            }
+        )
+    return found

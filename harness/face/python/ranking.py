@@ -68,7 +68,7 @@ class RunRanking:
         return self._paper_tables("markdown")
 
     def _paper_tables(self, form: str) -> str:
-        from eyechart.harness.report.paper.ranking import ranking_tables  # noqa: PLC0415
+        from eyechart.harness.report.paper.tables import ranking_tables  # noqa: PLC0415
 
         tables = ranking_tables(self.ranking, self.margin)
         return "\n\n".join(table.text(form) for table in tables)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison.comparison_cells import found_text
+from eyechart.harness.analysis.comparison.comparison_table import condition_rows
 from eyechart.harness.analysis.comparison.effects import Effect
-from eyechart.harness.analysis.comparison.paired_curves import LineDifference, PairedArea
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.length.in_tokens import length_in_tokens
 from eyechart.harness.analysis.length.interval import Bound, Span, span_text
@@ -21,7 +20,8 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables import tables
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.published.published_file import PublishedFile
-from eyechart.harness.spec.columns import CONFIDENCE, D_PRIME, ORDER, SIGNS
+from eyechart.harness.report.ranking.comparison_columns import columns_of_pairs
+from eyechart.harness.spec.columns import COMPARISON, CONFIDENCE, D_PRIME, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
 Value: TypeAlias = str | int | float | list[Any] | None
@@ -183,85 +183,57 @@ def _value(value: Any) -> Value:
         return None
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST_IN_SCRIPTS else str(value)
-    return int(value) if float(value).is_integer() else round(float(value), 4)
+    if float(value).is_integer():
+        return int(value)
+    return round(float(value), 4) if abs(value) >= _SMALL else float(f"{value:.3g}")
 
 
 _LARGEST_IN_SCRIPTS = 2**53
 """The page's script rounds larger numbers."""
-
-
-def _finite(octaves: float) -> float | None:
-    return round(octaves, 4) if math.isfinite(octaves) else None
-
-
-def _p_value(p: float | None) -> float | None:
-    return None if p is None else float(f"{p:.3g}")
-
-
-_PAIR = (
-    *("length", "pairs", "accuracy from", "accuracy to", "difference", "low", "high"),
-    *("p", "Holm p"),
-)
-
-
-def _difference(found: LineDifference | PairedArea) -> list[Value]:
-    """Both values, the one from which the change goes first, and their difference."""
-    return [
-        round(value, 4)
-        for value in (found.second, found.first, found.difference, *found.difference_ci)
-    ]
+_SMALL = 0.001
+"""Smaller numbers, as p-values may be, have three digits."""
 
 
 def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
-    """Every paired difference: of areas, of effective lengths in octaves, and at each length."""
-    rows: list[dict[str, Value]] = []
-    for effect in all_effects:
-        comparison: dict[str, Value] = {
+    """The rows of every paired difference, as `bench compare -o` writes them. First is the value of
+    the axis, or the model, that the change leads to.
+    """
+    rows = [
+        {
             "model": effect.name,
             "axis": effect.axis,
-            "from": effect.baseline,
-            "to": effect.value,
+            "first": effect.value,
+            "second": effect.baseline,
             "with": effect.where,
+            **row,
         }
-        pairs = sum(row.n for row in effect.compared.paired.lengths)
-        found: list[tuple[Value, ...]] = []
-        if (area := effect.area) is not None:
-            name: Value = ["all (area)", 0]
-            found.append((name, pairs, *_difference(area), _p_value(area.p), None))
-        length, name = effect.compared.length, ["all (right to, octaves)", 0]
-        both = _bound(length.second), _bound(length.first)
-        shown = map(_finite, length.shown)
-        found.append((name, pairs, *both, *shown, None, _p_value(length.p)))
-        for row, adjusted in effect.compared.lines:
-            name, ps = [str(row.line), row.length], (_p_value(row.p), _p_value(adjusted))
-            found.append((name, row.n, *_difference(row), *ps))
-        rows += [comparison | dict(zip(_PAIR, values, strict=True)) for values in found]
+        for effect in all_effects
+        for row in condition_rows(effect.compared, section.unit)
+    ]
+    names = ["model", "axis", "first", "second", "with", *COMPARISON]
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys(names)))
+    table = table.mask(table == "").dropna(axis="columns", how="all")
     return report_table(
-        file_name(section, "differences"), f"Paired differences: {section.name}", rows
+        file_name(section, "differences"), f"Paired differences: {section.name}", _rows_of(table)
     )
 
 
 def models_table(section: Section, standing: Standing) -> ReportTable:
     """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
-    rows: list[dict[str, Value]] = []
-    for comparison in standing.ranking.comparisons.values():
-        length = comparison.length
-        factor, low, high = length.factors
-        rows.append(
-            {
-                "first": comparison.first,
-                "second": comparison.second,
-                "first right to": _bound(length.first),
-                "second right to": _bound(length.second),
-                "factor (median of the ratio)": factor,
-                "factor low": low,
-                "factor high": high,
-                "Holm p": _p_value(length.p),
-                "found": found_text(length, comparison.first, comparison.second),
-            }
-        )
+    ranking = standing.ranking
+    columns = columns_of_pairs(ranking, [one.name for one in ranking.runs])
+    cells = [
+        [
+            cell if number is None else [cell, number]
+            for cell, number in zip_longest(column.cells, column.numbers)
+        ]
+        for column in columns
+    ]
+    heads = [column.head for column in columns]
     return report_table(
-        file_name(section, "models"), f"Models against each other: {section.name}", rows
+        file_name(section, "models"),
+        f"Models against each other: {section.name}",
+        [dict(zip(heads, row, strict=True)) for row in zip(*cells, strict=True)],
     )
 
 

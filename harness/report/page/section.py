@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from eyechart.harness.analysis.comparison.comparability import names_by_settings
 from eyechart.harness.analysis.length.bands import band_of, is_banded
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
@@ -262,18 +262,8 @@ def sections(runs: Sequence[JudgedRun]) -> list[Section]:
 
 
 def _names(runs: Sequence[JudgedRun]) -> list[str]:
-    """A different name for each run: its model, with the settings in which it differs."""
-    names = []
-    for run in runs:
-        twins = [other for other in runs if other.manifest.model == run.manifest.model]
-        settings = run.manifest.settings.given()
-        differing = [
-            name
-            for name in settings
-            if any(other.manifest.settings.given().get(name) != settings[name] for other in twins)
-        ]
-        differences = [f"{name} {json.dumps(settings[name])}" for name in differing]
-        names.append(", ".join([run.manifest.model, *differences]))
+    """A different name for each run, see `names_by_settings`; equal names have numbers."""
+    names = names_by_settings(runs)
     frequencies = Counter(names)
     numbers: Counter[str] = Counter()
     for place, name in enumerate(names):

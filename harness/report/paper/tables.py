@@ -6,26 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eyechart.harness.analysis.comparison.beside import beside_rows
 from eyechart.harness.analysis.comparison.comparison import Comparison
-from eyechart.harness.analysis.comparison.comparison_cells import (
-    accuracy_cell,
-    area_rows,
-    factor_cell,
-    points_cell,
-)
-from eyechart.harness.analysis.comparison.comparison_text import p_text
+from eyechart.harness.analysis.comparison.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding, below_a_table, lines_of
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
-from eyechart.harness.analysis.findings.ranks import of_standing
+from eyechart.harness.analysis.findings.ranks import of_ranking, of_standing
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables.cells import escaped, markdown_text
 from eyechart.harness.analysis.tables.paper_text import (
     length_cell,
-    length_head,
     notes,
 )
 from eyechart.harness.report.page.section import Section, key_of
@@ -36,10 +28,21 @@ from eyechart.harness.report.paper.lengths import (
     lengths_of,
     note_on_heads,
 )
+from eyechart.harness.report.ranking.comparison_columns import (
+    ComparisonColumn,
+    columns_of_lines,
+    columns_of_pairs,
+    columns_of_runs,
+    columns_of_totals,
+    factor_notes,
+    pairs_title,
+    run_notes,
+)
 from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import Margin
 from eyechart.harness.settings.spelling import as_option
+from eyechart.harness.spec import varied_axes
 from eyechart.providers.naming import spelled
 
 _LATEX = str.maketrans(
@@ -200,31 +203,62 @@ def comparison_tables(comparison: Comparison, margin: Margin) -> Iterator[PaperT
     for compared in comparison.conditions:
         of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
         test = "McNemar's" if compared.is_paired else "Fisher's"
-        lines = [
-            (
-                str(row.line),
-                accuracy_cell(row.first, row.n),
-                accuracy_cell(row.second, row.scored_second),
-                points_cell(row),
-                p_text(p),
-            )
-            for row, p in compared.lines
-        ]
-        length = compared.length
-        head = length_head(comparison.threshold)
-        ends = [(head, *map(length_cell, compared.estimates), factor_cell(length), "")]
-        others = *beside_rows(compared), *area_rows(compared.area)
-        ends += [(*row, "") for row in others]
+        columns = columns_of_lines(compared, (comparison.first, comparison.second))
+        lines = _rows_of(columns)
+        ends = _rows_of(columns_of_totals(comparison, compared))
+        counts = [""] * (len(columns) - len(ends[0]) - 1)
         yield PaperTable(
-            f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
-            f"{f' with {of}' if of else ''}, and the difference in points, with 95 % intervals; "
-            f"p is that of {test} exact test with Holm's correction.",
-            ("length", comparison.first, comparison.second, "difference", "p"),
-            (*lines, *ends),
+            f"Accuracy of {comparison.first} and {comparison.second} on {comparison.task}"
+            f"{f' with {of}' if of else ''}, with 95 % intervals; p is that of {test} exact test "
+            "with Holm's correction.",
+            tuple(column.head for column in columns),
+            (*lines, *((end[0], *counts, *end[1:], "") for end in ends)),
             1,
-            last=len(ends) if lines else 0,
-            notes=told if compared is comparison.conditions[-1] else (),
+            last=len(ends) if compared.paired.lengths else 0,
+            notes=(
+                *factor_notes([compared.length]),
+                *(told if compared is comparison.conditions[-1] else ()),
+            ),
         )
+
+
+def ranking_tables(ranking: Ranking, margin: Margin) -> Iterator[PaperTable]:
+    """The runs by effective length with the ranks that the tests allow, each pair of them, and then
+    the lines of each pair, see `comparison_tables`.
+    """
+    names = [one.name for one in ranking.runs]
+    comparisons = list(ranking.comparisons.values())
+    varied = varied_axes(ranking.conditions)
+    fixed = ", ".join(
+        f"{axis} {value}" for axis, value in ranking.conditions[0].items() if axis not in varied
+    )
+    yield _of_columns(
+        f"{len(names)} runs on {comparisons[0].task} by effective length"
+        f"{f' with {fixed}' if fixed else ''}, in {ranking.unit}, with 95 % intervals and the "
+        "ranks that the tests allow.",
+        [*columns_of_runs(ranking, margin, names)],
+        1,
+        (*run_notes(ranking, margin, names), *notes_of(of_ranking(ranking, margin))),
+    )
+    title = pairs_title(ranking)
+    notes_on_factors = factor_notes(one.length for one in comparisons)
+    yield _of_columns(
+        f"{title[:1].upper()}{title[1:]}.", columns_of_pairs(ranking, names), 2, notes_on_factors
+    )
+    for comparison in comparisons:
+        yield from comparison_tables(comparison, margin)
+
+
+def _of_columns(
+    caption: str, columns: Sequence[ComparisonColumn], keys: int, notes: Sequence[str]
+) -> PaperTable:
+    """A table whose last column is one of words."""
+    heads = tuple(column.head.replace("\n", " ") for column in columns)
+    return PaperTable(caption, heads, _rows_of(columns), keys, notes=tuple(notes), words=1)
+
+
+def _rows_of(columns: Sequence[ComparisonColumn]) -> tuple[tuple[str, ...], ...]:
+    return tuple(zip(*(column.cells for column in columns), strict=True))
 
 
 def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterator[PaperTable]:

@@ -73,7 +73,7 @@ def gate(
     code = exit_code([one for one, _ in found], fail_if)
     files.write(outputs.shown(found), fail_if)
     if as_json:
-        print_document(outputs.document(found, code))
+        print_document(outputs.document(found, judging, code))
     else:
         _show(found, code, all_findings=all_findings)
     known = {run.manifest.task for run in before}

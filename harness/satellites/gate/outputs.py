@@ -18,7 +18,7 @@ from eyechart.harness.cli.work.compare import pair_documents
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import make_folder_of, replace_file
 from eyechart.harness.journal.record import MANIFEST, journal_size
-from eyechart.harness.settings.judging import FAILING
+from eyechart.harness.settings.judging import FAILING, JudgeSettings
 
 _ENDED = "no verdict"
 """In place of a verdict, where the gate ended before it."""
@@ -157,11 +157,13 @@ def summary(tasks: Sequence[GateRow]) -> str:
     return "\n".join([*table, "", "\n\n".join(said), ""])
 
 
-def document(found: Sequence[Found], code: int) -> dict[str, Any]:
+def document(found: Sequence[Found], judging: JudgeSettings, code: int) -> dict[str, Any]:
     """The verdicts, and each comparison as `bench compare --json` has it."""
     pairs = [pair for one, _ in found for pair in pair_documents([one.comparison], one.margin)]
     return {
         "exit_code": code,
+        "threshold": judging.threshold,
+        "margin": judging.margin,
         "runs": [
             {
                 "task": one.comparison.task,

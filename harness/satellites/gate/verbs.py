@@ -26,6 +26,8 @@ from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.settings.judging import JUDGING
 
 gate_app = typer.Typer(rich_markup_mode=None)
+_JUDGING = [name for name in JUDGING if name != "near"]
+"""All but how near an answer is: a baseline has verdicts, and no answers."""
 
 
 @gate_app.command(
@@ -38,7 +40,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
-@takes(*JUDGING, *ASKING, max_connections=None)
+@takes(*_JUDGING, *ASKING, max_connections=None)
 def gate(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")
