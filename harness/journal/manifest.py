@@ -39,6 +39,7 @@ from eyechart.harness.spec import (
     TaskSpec,
     exact_json,
 )
+from eyechart.harness.spec.file_mistakes import first_mistake
 from eyechart.harness.spec.token_counts import PATTERN
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import named, turned_on
@@ -57,8 +58,10 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
 
 
 def _is_moment(text: str) -> str:
-    if text:
-        datetime.fromisoformat(text)
+    try:
+        datetime.fromisoformat(text or "2026-01-31")
+    except ValueError:
+        raise ValueError("must be a time, as 2026-01-31T12:00:00+00:00") from None
     return text
 
 
@@ -261,12 +264,6 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
         raise _unreadable(path, error.strerror or "", to_continue=to_continue) from error
     try:
         return manifest_of(exact_json.loads(text))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        is_object = first["type"] == "dataclass_type"
-        what = "no JSON object" if is_object else first["msg"].lower()
-        problem = f"{where}: {what}" if where else f"it is {what}"
     except ValueError as error:
         problem = " ".join(str(error).split())
     raise _unreadable(path, problem, to_continue=to_continue)
@@ -296,11 +293,13 @@ def manifest_of(fields: Any) -> Manifest:
     """
     try:
         manifest = _MANIFEST_FILE.validate_json(exact_json.dumps(fields))
+    except ValidationError as error:
+        raise ValueError(first_mistake(error, fields)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     for name in Settings().given():
         if name not in fields["settings"]:
-            raise ValueError(f"settings.{name}: field required")
+            raise ValueError(f"settings: missing key {name!r}")
     if manifest.recorded is None and manifest.settings.api is None:
         raise ValueError("settings: the api of an asked run is missing")
     _check_plan(manifest)
@@ -312,9 +311,7 @@ def _check_plan(manifest: Manifest) -> None:
     try:
         spec = manifest.task_spec()
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(("spec", *map(str, first["loc"])))
-        raise ValueError(f"{where}: {first['msg'].lower()}") from None
+        raise ValueError(first_mistake(error, manifest.spec, "spec")) from None
     cells = manifest.cells
     for place, cell in enumerate(cells):
         if not cell.line.low <= cell.length <= cell.line.high:
