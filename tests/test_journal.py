@@ -32,6 +32,7 @@ from eyechart.harness.journal.manifest import (
     Manifest,
     read_manifest,
     run_folder,
+    run_mark,
     write_manifest,
 )
 from eyechart.harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
@@ -761,8 +762,9 @@ class TestManifest:
 
     def manifest(self) -> Manifest:
         spec = TaskSpec.model_validate(parse(ONES).data)
-        digest, fields = spec.digest(), spec.model_dump(mode="json")
-        return Manifest("m", "lab/ones", 1, digest, fields, Settings())
+        digest, fields, settings = spec.digest(), spec.model_dump(mode="json"), Settings()
+        mark = run_mark("m", "lab/ones", digest, settings)
+        return Manifest("m", "lab/ones", 1, digest, fields, settings, run=mark)
 
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         """With its lines and samples."""
@@ -856,6 +858,11 @@ class TestManifest:
             ("spec", {"axes": {"x": 1}}, "spec.axes.x: must be a mapping, not 1"),
             ("surprise", 1, "the file: unknown key 'surprise'"),
             ("recorded", {"files": [{"surprise": 1}]}, "recorded.files.0: unknown key 'surprise'"),
+            ("recorded", {}, "settings.api: must be null if the run is recorded"),
+            ("task_version", 2, "task_version: is not the version in 'spec'"),
+            ("task_digest", "x", "spec: is not what the run was made with"),
+            ("task", "lab/twos", "run: was made for another model, task, task_digest or"),
+            ("model", "../../x", "run: was made for another model, task, task_digest or"),
             ("cells", [ASKED | {"line": BAND | {"length": 0}}], "cells.0.line"),
             ("cells", [ASKED | {"line": BAND | {"length": "3"}}], "cells.0.line.length: must be a"),
             ("cells", [ASKED | {"line": BAND | {"low": 4}}], "cells.0.line: 'length' is not"),

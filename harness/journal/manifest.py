@@ -187,9 +187,12 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
 
-def run_mark(model: str, task_digest: str, settings: Settings) -> str:
-    """The mark that tells the records of a run from those of others, see `Manifest.run`."""
-    identity = orjson.dumps([model, task_digest, settings.given()], option=orjson.OPT_SORT_KEYS)
+def run_mark(model: str, task: str, task_digest: str, settings: Settings) -> str:
+    """The mark that tells the records of a run from those of others, see `Manifest.run`. The seed
+    of recorded replies, which have no `api`, is found after the first of them are there.
+    """
+    given = settings.given() if settings.api else replace(settings, seed=0).given()
+    identity = orjson.dumps([model, task, task_digest, given], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(identity).hexdigest()[:8]
 
 
@@ -300,10 +303,23 @@ def manifest_of(fields: Any) -> Manifest:
     for name in Settings().given():
         if name not in fields["settings"]:
             raise ValueError(f"settings: missing key {name!r}")
-    if manifest.recorded is None and manifest.settings.api is None:
-        raise ValueError("settings: the api of an asked run is missing")
+    if (manifest.recorded is None) == (manifest.settings.api is None):
+        raise ValueError("settings.api: must be null if the run is recorded, and else be given")
     _check_plan(manifest)
+    _check_identity(manifest)
     return manifest
+
+
+def _check_identity(manifest: Manifest) -> None:
+    """Raises `ValueError` if the run cannot have been made with what the manifest says."""
+    spec = manifest.task_spec()
+    if manifest.task_version != spec.version:
+        raise ValueError("task_version: is not the version in 'spec'")
+    if manifest.task_digest != spec.digest_as_written():
+        raise ValueError("spec: is not what the run was made with, by its 'task_digest'")
+    identity = manifest.model, manifest.task, manifest.task_digest, manifest.settings
+    if manifest.run not in ("", run_mark(*identity)):
+        raise ValueError("run: was made for another model, task, task_digest or other settings")
 
 
 def _check_plan(manifest: Manifest) -> None:
