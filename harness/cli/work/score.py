@@ -51,6 +51,8 @@ def score(
         print_document({"runs": documents})
     else:
         echo(after_runs(followed_runs))
+    if missing:
+        warn("some samples have no reply; the command that made their run asks them again")
     return INCOMPLETE if missing or unread else COMPLETE
 
 
