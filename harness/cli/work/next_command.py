@@ -36,7 +36,7 @@ class NextCommandFacts:
 def followed(run: JudgedRun) -> NextCommandFacts:
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
-    command = commands[-1] if commands else ""
+    command = for_a_person(commands[-1]) if commands else ""
     if command and run.has_nothing_readable and "--keep-going" not in command:
         command += " --keep-going"
     return NextCommandFacts(
@@ -47,6 +47,11 @@ def followed(run: JudgedRun) -> NextCommandFacts:
         command=command,
         axis=_axis(run),
     )
+
+
+def for_a_person(command: str) -> str:
+    """A command of a manifest as a hint: what it prints is to be read."""
+    return command.replace(" --json", "")
 
 
 def after_runs(runs: Sequence[NextCommandFacts], *, asked: bool = False) -> str:
