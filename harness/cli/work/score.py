@@ -12,11 +12,16 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables.results import change_lines, changes, write_results
 from eyechart.harness.analysis.tables.tables import to_csv
 from eyechart.harness.cli.documents import print_document, rows_of, run_document
-from eyechart.harness.cli.findings import ALL, tell_findings
+from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables.run_tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.work.next_command import NextCommandFacts, after_runs, followed
+from eyechart.harness.cli.work.next_command import (
+    NextCommandFacts,
+    after_runs,
+    followed,
+    score_command,
+)
 from eyechart.harness.errors import COMPLETE, INCOMPLETE
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
@@ -86,7 +91,7 @@ def show_run(
     tell_findings(
         findings(judged_run, conditions),
         is_all=all_findings,
-        rest=f"bench score {ALL} {judged_run.folder}",
+        rest=score_command([judged_run.folder], judged_run.settings),
     )
     echo(str(path), "")
     return followed(judged_run)
