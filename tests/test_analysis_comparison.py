@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -15,7 +16,7 @@ from eyechart.harness.analysis.comparison.comparison import Change, compare_cond
 from eyechart.harness.analysis.comparison.comparison_table import comparison_table
 from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.samples.judged_run import read_run
-from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import Request
@@ -265,21 +266,24 @@ class TestRefused:
         lab.bench("compare", run(lab, "scripted/a"), run(lab, model)).one_line(2, *words)
 
     @pytest.mark.parametrize(
-        ("name", "value", "words"),
+        ("changed", "words"),
         [
-            ("task_version", 2, ("version 1", "2", "run both with the same")),
-            ("task_digest", "x", ("the file of lab/ones changed",)),
-            ("task", "lab/twos", ("one is a run of lab/ones, the other of lab/twos",)),
-            ("settings", asdict(Settings(seed=3)), ("seed 0 and seed 3",)),
+            ({"task_version": 2}, ("version 1", "2", "run both with the same")),
+            ({"spec": {"system": "x"}}, ("the file of lab/ones changed",)),
+            ({"task": "lab/twos"}, ("one is a run of lab/ones, the other of lab/twos",)),
+            ({"settings": Settings(seed=3)}, ("seed 0 and seed 3",)),
         ],
     )
     def test_other_tasks_and_rows(
-        self, lab: Lab, name: str, value: object, words: tuple[str, ...]
+        self, lab: Lab, changed: dict[str, Any], words: tuple[str, ...]
     ) -> None:
         """By what the manifests say."""
         folder = run(lab, "scripted/b")
-        path = folder / MANIFEST
-        path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {name: value}))
+        manifest = replace(read_manifest(folder), **changed, run="")
+        manifest.spec = read_manifest(folder).spec | changed.get("spec", {})
+        manifest.spec["version"] = manifest.task_version
+        manifest.task_digest = manifest.task_spec().digest()
+        write_manifest(folder, manifest)
         lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, *words)
 
     def test_other_prompts(self, lab: Lab) -> None:

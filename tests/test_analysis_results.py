@@ -88,7 +88,9 @@ class TestChanges:
             return BadRequestError("once") if failed else right(request)
 
         lab.run(lab.wanted(), ScriptedProvider(script))
-        assert lab.bench("score", lab.wanted().folder).code == 1
+        done = lab.bench("score", lab.wanted().folder)
+        assert done.code == 1
+        assert done.err.splitlines()[-1].startswith("bench: some samples have no reply; ")
         lab.asked(lab.wanted())
         done = lab.bench("score", lab.wanted().folder)
         assert (done.code, done.err) == (0, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 from eyechart.harness.cli.work.next_command import named
 from eyechart.providers.base import Request
@@ -37,6 +36,16 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
         assert seen.split(" (")[0] in shown
         assert shown.splitlines()[0] not in done.out
     assert done.out.rstrip().splitlines()[-1].startswith("next: ")
+
+
+def test_the_command_for_all_findings_judges_as_this_one(lab: Lab) -> None:
+    """It has the settings of judging that are not the default ones."""
+    models = ("--model", "oracle:10,oracle:30", "--threshold", "0.5", "--near", "0.1")
+    done = lab.bench_run("--task", "counting/sum", *models, *ASKED)
+    (line,) = (one for one in done.out.splitlines() if one.startswith("Accuracies and all"))
+    command = line.partition(": ")[2]
+    assert command.startswith("bench score --all-findings --threshold 0.5 --near 0.1 ")
+    assert "right to (50 %)" in lab.bench(*shlex.split(command)[1:]).out
 
 
 def test_one_run_has_no_such_table(lab: Lab) -> None:
@@ -78,11 +87,14 @@ def test_many_runs_are_named_by_a_pattern(lab: Lab) -> None:
     models = ",".join(f"oracle:{sees}" for sees in (5, 10, 20, 30))
     done = lab.bench_run("--task", "counting/sum", "--model", models, *ASKED)
     last = done.out.rstrip().splitlines()[-1]
-    (folder, *_) = (path.name for path in lab.out.rglob("sum@*"))
-    assert last == f"next: bench compare '{lab.out}/runs/oracle/*/counting/{folder}'"
-    assert named([Path("a/runs/x/t@1"), Path("a/runs/y/z/t@1"), *[Path("a/runs/w/t@1")] * 2]) == [
-        Path("a/runs/**/*/t@1")
-    ]
+    (name, *_) = (path.name for path in lab.out.rglob("sum@*"))
+    assert last == f"next: bench compare '{lab.out}/runs/oracle/*/counting/{name}'"
+    folders = [lab.folder / "runs" / name / "t@1" for name in ("x", "y/z", "w", "v")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert named(folders) == [lab.folder / "runs/**/*/t@1"]
+    (lab.folder / "runs/u/t@1").mkdir(parents=True)
+    assert named(folders) == folders, "the pattern would be of a fifth run too"
     shown = lab.bench(*shlex.split(last)[2:])
     assert shown.code == 0
     assert "oracle/30" in shown.out

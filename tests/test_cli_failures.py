@@ -56,6 +56,10 @@ ORDER = "the baseline comes first: bench gate BASELINE RUN…"
         ("samples", "missing argument 'RUN'; 'bench runs' lists the runs"),
         ("import", "missing argument 'REPLIES…'"),
         ("nonsense", "no such command 'nonsense'; 'bench --help' lists them"),
+        (
+            "tasks list",
+            "no such command 'list'; 'bench tasks' or 'bench tasks --help' says what there is",
+        ),
         ("run --samples", "option '--samples' requires an argument"),
         ("run a b", "got unexpected extra argument(s) (b)"),
     ],

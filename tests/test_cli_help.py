@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def test_help_comes_in_three_ways(lab: Lab, verb: tuple[str, ...]) -> None:
     long = lab.bench(*verb, "--help")
     assert (long.code, long.err) == (0, "")
     assert "-h, --help" in long.out
+    assert not re.search(r"\w\.\.\.$", long.out, re.MULTILINE), "a line of a verb is cut off"
     assert lab.bench(*verb, "-h") == long
     assert lab.bench("help", *verb) == long
 

@@ -89,7 +89,6 @@ def test_every_sample_comes_once_in_json(rows: Callable[..., list[dict[str, Any]
         (["--outcome", "incorrect,unparsed", "--outcome", "error"], 6),
         (["--length", "5"], 8),
         (["--length", "5", "--length", "3"], 16),
-        (["--length", "4"], 0),
         (["--condition", "separator=comma"], 8),
         (["--condition", "separator=none", "--condition", "separator=comma"], 16),
         (["--condition", "separator=none", "--outcome", "incorrect"], 0),
@@ -126,6 +125,7 @@ def test_a_length_is_that_of_a_line_or_of_a_sample(lab: Lab) -> None:
     [
         (["--outcome", "wrong"], ["no outcome 'wrong'", "incorrect"]),
         (["--outcome", "not_run"], ["no outcome 'not_run'"]),
+        (["--length", "7"], ["no sample has length 7; the run has lengths 3, 5"]),
         (["--condition", "separator"], ["AXIS=VALUE"]),
         (["--condition", "seperator=none"], ["did you mean 'separator'"]),
         (["--condition", "separator=nine"], ["did you mean 'none'"]),

@@ -236,6 +236,8 @@ def test_a_file_that_is_no_toml(home: Lab) -> None:
     """Is said with line and column."""
     write(home, "samples = 1", "samples == 2")
     home.bench("runs").one_line(2, "bench.toml:2:", "not TOML")
+    write(home, "samples = 1", "exact = True")
+    home.bench("runs").one_line(2, "bench.toml:2:", "write true, not True")
 
 
 def test_a_file_that_is_nested_too_deep(home: Lab) -> None:

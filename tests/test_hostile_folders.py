@@ -254,7 +254,8 @@ def test_a_lost_manifest(folders: Folders) -> None:
 def test_a_long_system_prompt(folders: Folders) -> None:
     """The leaderboard's file, which has it, can be read again."""
     path = folders.spoilt / MANIFEST
-    path.write_bytes(damaged(path.read_bytes(), ("settings", "system"), VALUES["long"]))
+    changed = damaged(path.read_bytes(), ("settings", "system"), VALUES["long"])
+    path.write_bytes(damaged(changed, ("run",), '""'))
     for _ in range(2):
         done = folders.bench("leaderboard", "--out", folders.lab.out)
         assert done.code == 0, done.err

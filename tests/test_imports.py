@@ -37,7 +37,10 @@ LEAVES = (
 )
 """What all packages may import."""
 ARROWS = {
-    "harness.spec": ["harness.score", "harness.score.outcomes", "harness.settings", "providers"],
+    "harness.spec": [
+        *("harness.score", "harness.score.outcomes", "harness.settings"),
+        *("providers", "providers.close_match"),
+    ],
     "harness.errors": ["providers.naming"],
     "harness.settings": ["harness.errors", "providers", "providers.naming"],
     "harness.score": [],

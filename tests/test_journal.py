@@ -32,6 +32,7 @@ from eyechart.harness.journal.manifest import (
     Manifest,
     read_manifest,
     run_folder,
+    run_mark,
     write_manifest,
 )
 from eyechart.harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
@@ -761,8 +762,9 @@ class TestManifest:
 
     def manifest(self) -> Manifest:
         spec = TaskSpec.model_validate(parse(ONES).data)
-        digest, fields = spec.digest(), spec.model_dump(mode="json")
-        return Manifest("m", "lab/ones", 1, digest, fields, Settings())
+        digest, fields, settings = spec.digest(), spec.model_dump(mode="json"), Settings()
+        mark = run_mark("m", "lab/ones", digest, settings)
+        return Manifest("m", "lab/ones", 1, digest, fields, settings, run=mark)
 
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         """With its lines and samples."""
@@ -834,25 +836,39 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("name", "value", "where"),
         [
-            ("server", None, "server"),
-            ("settings", {}, "settings.seed"),
-            ("settings", {**asdict(Settings()), "seed": "0"}, "settings.seed"),
-            ("model", 5, "model"),
-            ("model", "", "model"),
-            ("task_version", 1.5, "task_version"),
-            ("commands", [None], "commands.0"),
-            ("answered_by", "gpt", "answered_by"),
-            ("software", [], "software"),
-            ("adaptive", "yes", "adaptive"),
-            ("updated", "yesterday", "updated"),
-            ("spec", {}, "spec.version"),
-            ("surprise", 1, "surprise"),
+            ("server", None, "server: must be a mapping, not null"),
+            ("settings", {}, "settings: missing key 'seed'"),
+            (
+                "settings",
+                {**asdict(Settings()), "seed": "0"},
+                "settings.seed: must be a whole number",
+            ),
+            ("model", 5, "model: must be text"),
+            ("model", "", "model: must not be empty"),
+            ("task_version", 1.5, "task_version: must be a whole number, not 1.5"),
+            ("commands", [None], "commands.0: must be text"),
+            ("answered_by", "gpt", "answered_by: must be a list, not 'gpt'"),
+            ("software", [], "software: must be a mapping, not []"),
+            ("adaptive", "yes", "adaptive: must be a list"),
+            ("updated", "yesterday", "updated: must be a time, as 2026-01-31T12:00:00+00:00, not"),
+            ("given", {"x": 1}, "given: 'x' is no setting that a manifest keeps"),
+            ("kept", "../x", "kept: must have the form in which a run writes it, not '../x'"),
+            ("counted", {"-": "x"}, "counted.-: must have the form in which a run writes it"),
+            ("spec", {}, "spec: missing key 'version'"),
+            ("spec", {"axes": {"x": 1}}, "spec.axes.x: must be a mapping, not 1"),
+            ("surprise", 1, "the file: unknown key 'surprise'"),
+            ("recorded", {"files": [{"surprise": 1}]}, "recorded.files.0: unknown key 'surprise'"),
+            ("recorded", {}, "settings.api: must be null if the run is recorded"),
+            ("task_version", 2, "task_version: is not the version in 'spec'"),
+            ("task_digest", "x", "spec: is not what the run was made with"),
+            ("task", "lab/twos", "run: was made for another model, task, task_digest or"),
+            ("model", "../../x", "run: was made for another model, task, task_digest or"),
             ("cells", [ASKED | {"line": BAND | {"length": 0}}], "cells.0.line"),
-            ("cells", [ASKED | {"line": BAND | {"length": "3"}}], "cells.0.line.length"),
+            ("cells", [ASKED | {"line": BAND | {"length": "3"}}], "cells.0.line.length: must be a"),
             ("cells", [ASKED | {"line": BAND | {"low": 4}}], "cells.0.line: 'length' is not"),
             ("cells", [ASKED | {"line": BAND | {"high": 2}}], "cells.0.line: 'length' is not"),
-            ("cells", [ASKED | {"condition": {}}], "condition"),
-            ("cells", [ASKED | {"samples": 1e20}], "cells.0.samples"),
+            ("cells", [ASKED | {"condition": {}}], "cells: unknown condition '-'"),
+            ("cells", [ASKED | {"samples": 1e20}], "cells.0.samples: must be a whole number"),
         ],
     )
     def test_a_field_of_the_wrong_type_is_named(
@@ -865,8 +881,7 @@ class TestManifest:
         with pytest.raises(JournalError) as refused:
             read_manifest(tmp_path)
         said = str(refused.value)
-        assert f"{path} cannot be read" in said
-        assert where in said
+        assert f"{path} cannot be read ({where}" in said
         assert "\n" not in said
 
     @pytest.mark.parametrize("place", [".", "nowhere", "file"])

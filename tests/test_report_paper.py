@@ -438,6 +438,17 @@ class TestTables:
         assert not [note for note in notes if "different lines" in note]
         assert tex.read_text().count(r"\toprule") == 1
 
+    def test_what_one_of_several_runs_shows_is_in_its_row(
+        self, lab: Lab, runs: dict[str, Path]
+    ) -> None:
+        """And in no note; the table of this run alone has the note."""
+        alone = figure(lab, "table", runs["tiny"], "-o", lab.folder / "alone.md")
+        both = figure(lab, "table", runs["tiny"], runs["oracle"], "-o", lab.folder / "both.md")
+        assert ["tiny counts exactly to" in path.read_text() for path in (*alone, *both)] == [
+            True,
+            False,
+        ]
+
     def test_a_wide_table_has_near_and_apart(self, lab: Lab, runs: dict[str, Path]) -> None:
         """Two columns of a paper have room for them: in both languages, at both doors."""
         stem = lab.folder / "wide"

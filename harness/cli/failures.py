@@ -62,6 +62,9 @@ def said_of_parsing(error: Any) -> str:
         meant = [_MEANT[option]] if _MEANT.get(option) in known else error.possibilities or ()
         guess = f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""
         return f"no such option: {option}{guess}"
+    if message.startswith("no such command"):  # of a verb with several forms
+        name = error.ctx.command_path
+        return f"{message}; {name!r} or {f'{name} --help'!r} says what there is"
     parameter = getattr(error, "param", None)
     if hasattr(error, "param_type") and getattr(parameter, "metavar", None) in _RUNS:
         places = [

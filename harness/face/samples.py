@@ -68,19 +68,27 @@ def choose(run: JudgedRun, choice: SampleFilter) -> list[int]:
     """Places in `run.samples` of the wanted samples, by index, cell and draw; each record once.
 
     Raises:
-        UsageError: the choice has an axis or a value that the task has not.
+        UsageError: the choice has an axis or a value that the task has not, or a length that the
+            run has not.
     """
     choice.check(run.spec)
     samples, cells = run.samples, run.manifest.cells
+    lines = dict.fromkeys(str(cell.line) for cell in sorted(cells, key=lambda cell: cell.line))
+    known = {*samples["true_length"], *(cell.length for cell in cells)}
+    for length in choice.lengths:
+        if length not in known:
+            raise UsageError(
+                f"no sample has length {length}; the run has lengths {', '.join(lines)}"
+            )
     wanted = [place for place, cell in enumerate(cells) if choice.has_condition(cell)]
     chosen = samples[samples["cell"].isin(wanted)]
     if choice.outcomes:
         places = [Outcome.named(outcome).place for outcome in choice.outcomes]
         chosen = chosen[chosen["outcome"].isin(places)]
     if choice.lengths:
-        lines = [place for place, cell in enumerate(cells) if cell.length in choice.lengths]
+        nominal = [place for place, cell in enumerate(cells) if cell.length in choice.lengths]
         exact = chosen["true_length"].isin(list(choice.lengths))
-        chosen = chosen[chosen["cell"].isin(lines) | exact]
+        chosen = chosen[chosen["cell"].isin(nominal) | exact]
     ordered = chosen.sort_values(["index", "cell", "draw"], kind="stable").drop_duplicates("record")
     return [int(place) for place in ordered.index]
 

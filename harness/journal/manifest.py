@@ -39,6 +39,7 @@ from eyechart.harness.spec import (
     TaskSpec,
     exact_json,
 )
+from eyechart.harness.spec.file_mistakes import first_mistake
 from eyechart.harness.spec.token_counts import PATTERN
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import named, turned_on
@@ -57,8 +58,10 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
 
 
 def _is_moment(text: str) -> str:
-    if text:
-        datetime.fromisoformat(text)
+    try:
+        datetime.fromisoformat(text or "2026-01-31")
+    except ValueError:
+        raise ValueError("must be a time, as 2026-01-31T12:00:00+00:00") from None
     return text
 
 
@@ -184,9 +187,12 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
 
-def run_mark(model: str, task_digest: str, settings: Settings) -> str:
-    """The mark that tells the records of a run from those of others, see `Manifest.run`."""
-    identity = orjson.dumps([model, task_digest, settings.given()], option=orjson.OPT_SORT_KEYS)
+def run_mark(model: str, task: str, task_digest: str, settings: Settings) -> str:
+    """The mark that tells the records of a run from those of others, see `Manifest.run`. The seed
+    of recorded replies, which have no `api`, is found after the first of them are there.
+    """
+    given = settings.given() if settings.api else replace(settings, seed=0).given()
+    identity = orjson.dumps([model, task, task_digest, given], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(identity).hexdigest()[:8]
 
 
@@ -261,12 +267,6 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
         raise _unreadable(path, error.strerror or "", to_continue=to_continue) from error
     try:
         return manifest_of(exact_json.loads(text))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        is_object = first["type"] == "dataclass_type"
-        what = "no JSON object" if is_object else first["msg"].lower()
-        problem = f"{where}: {what}" if where else f"it is {what}"
     except ValueError as error:
         problem = " ".join(str(error).split())
     raise _unreadable(path, problem, to_continue=to_continue)
@@ -296,15 +296,30 @@ def manifest_of(fields: Any) -> Manifest:
     """
     try:
         manifest = _MANIFEST_FILE.validate_json(exact_json.dumps(fields))
+    except ValidationError as error:
+        raise ValueError(first_mistake(error, fields)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     for name in Settings().given():
         if name not in fields["settings"]:
-            raise ValueError(f"settings.{name}: field required")
-    if manifest.recorded is None and manifest.settings.api is None:
-        raise ValueError("settings: the api of an asked run is missing")
+            raise ValueError(f"settings: missing key {name!r}")
+    if (manifest.recorded is None) == (manifest.settings.api is None):
+        raise ValueError("settings.api: must be null if the run is recorded, and else be given")
     _check_plan(manifest)
+    _check_identity(manifest)
     return manifest
+
+
+def _check_identity(manifest: Manifest) -> None:
+    """Raises `ValueError` if the run cannot have been made with what the manifest says."""
+    spec = manifest.task_spec()
+    if manifest.task_version != spec.version:
+        raise ValueError("task_version: is not the version in 'spec'")
+    if manifest.task_digest != spec.digest_as_written():
+        raise ValueError("spec: is not what the run was made with, by its 'task_digest'")
+    identity = manifest.model, manifest.task, manifest.task_digest, manifest.settings
+    if manifest.run not in ("", run_mark(*identity)):
+        raise ValueError("run: was made for another model, task, task_digest or other settings")
 
 
 def _check_plan(manifest: Manifest) -> None:
@@ -312,9 +327,7 @@ def _check_plan(manifest: Manifest) -> None:
     try:
         spec = manifest.task_spec()
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(("spec", *map(str, first["loc"])))
-        raise ValueError(f"{where}: {first['msg'].lower()}") from None
+        raise ValueError(first_mistake(error, manifest.spec, "spec")) from None
     cells = manifest.cells
     for place, cell in enumerate(cells):
         if not cell.line.low <= cell.length <= cell.line.high:

@@ -405,7 +405,7 @@ def _manifest(request: RunRequest) -> Manifest:
             settings=settings,
             variant=request.model.variant,
             served_as=request.model.served_as,
-            run=run_mark(request.model.label, digest, settings),
+            run=run_mark(request.model.label, task.name, digest, settings),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if task.is_installed else str(task.path)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, Tag, WithJsonSchema, model_validator
 
@@ -232,13 +232,23 @@ class TaskSpec(Part):
 
     def digest(self) -> str:
         """Hash of what determines prompts and verdicts: no defaults or descriptions."""
-        without_defaults = self.model_copy(
-            update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
-        )
-        described = {*("title", "source", "unit", "lengths", "spread", "samples", "statistics")}
-        content = without_defaults.model_dump(mode="json", exclude=described)
-        content["answer"] = self.answer.given()
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return _digest(self.model_dump(mode="json"))
+
+    def digest_as_written(self) -> str:
+        """The digest of a manifest's spec, whose program may not have had all fields of today."""
+        return _digest(self.model_dump(mode="json", exclude_unset=True))
+
+
+_DESCRIBED = ("title", "source", "unit", "lengths", "spread", "samples", "statistics")
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in fields.items() if name not in _DESCRIBED}
+    axes = content.get("axes", {}).items()
+    content["axes"] = {name: {**axis, "default": []} for name, axis in axes}
+    answer = content["answer"].items()
+    content["answer"] = {name: value for name, value in answer if value is not None}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def write_row(symbols: Sequence[str], separator: object = "") -> str:

@@ -10,12 +10,19 @@ import pytest
 import eyechart
 from eyechart.harness.cli import outputs
 from eyechart.harness.settings.figure import DRAWN, INCH, WIDTH
+from eyechart_lab.probe.figures import ProbePanels
 from tests.conftest import Lab
 from tests.test_report_paper import _size, charts, figure
 from tests.test_run_turns import sums
 from tests.vega_lite import check_valid
 
 __all__ = ["sums"]
+
+
+def test_the_help_of_figures_names_those_of_probes(lab: Lab) -> None:
+    """All kinds, as `bench figure` takes them."""
+    said = " ".join(lab.bench("figure", "--help").out.split())
+    assert f"eyechart-lab adds {' and '.join(ProbePanels.kinds)}, of probes" in said
 
 
 @pytest.mark.torch

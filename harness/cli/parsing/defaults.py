@@ -115,7 +115,11 @@ def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+), column (\d+)", str(error))
         place = f":{found[1]}:{found[2]}" if found else ""
-        raise UsageError(f"{path}{place}: not TOML: {str(error).partition(' (at')[0]}") from None
+        wrong = text.split("\n")[int(found[1]) - 1] if found else ""
+        why = str(error).partition(" (at")[0]
+        if word := re.search(r"=\s*(True|False)\b", wrong):
+            why = f"write {word[1].lower()}, not {word[1]}"
+        raise UsageError(f"{path}{place}: not TOML: {why}") from None
     except RecursionError:
         raise UsageError(
             f"{path}: lists or tables are nested too deep; write a flat file"

@@ -89,10 +89,10 @@ def figure(
 
     KINDS
 
-    Packages may add kinds: eyechart-lab adds some of probes, whose folders stand beside those of
-    their runs. Several figures of a kind stand below each
-    other in the file. Lines on stderr say what a caption must say. Tables of tests are those of
-    bench compare --format, and those of ranks of bench leaderboard --format.
+    Packages may add kinds: eyechart-lab adds probe and first, of probes, whose folders are named
+    beside those of their runs. Several figures of a kind stand below each other in the file. Lines
+    on stderr say what a caption must say. Tables of tests are those of bench compare --format, and
+    those of ranks of bench leaderboard --format.
     """
     from eyechart.harness.cli.work import figure as paper
 

@@ -44,9 +44,10 @@ def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
 
 @app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
 def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
-    """Check a task file, then prove that right replies are judged correct and wrong ones not.
+    """Check a task file, and prove how replies are judged.
 
-    Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
+    Right replies must be judged correct, and wrong ones not. Warns of what is unusual. Where one
+    task is named, shows a prompt of each default condition.
     """
     from eyechart.harness.cli.work import tasks as task_list
 
@@ -71,9 +72,10 @@ def new(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Write a task of your own into this folder: NAME.yaml, and NAME.py with its generator.
+    """Write a task of your own into this folder.
 
-    It can be checked and run as it is. No file is replaced.
+    Its files are NAME.yaml, and NAME.py with its generator. It can be checked and run as it is. No
+    file is replaced.
     """
     from eyechart.harness.cli.work import tasks as task_list
 
@@ -94,7 +96,10 @@ def sample(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Make one sample again from its id; print its prompt and its target."""
+    """Make a sample again from its id.
+
+    Prints its prompt and its target.
+    """
     from eyechart.harness.cli.work import samples as sample_verbs
 
     sample_verbs.task_sample(identifier, judging_of(given).tasks, as_json=as_json)

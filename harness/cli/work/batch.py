@@ -12,6 +12,7 @@ from eyechart.harness.analysis.samples.task_of_run import NoTaskError, task_of
 from eyechart.harness.cli.documents import print_files
 from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.cli.work.next_command import for_a_person
 from eyechart.harness.cli.work.score import missing_text, show_run
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.options.run_options import RunOptions
@@ -163,6 +164,6 @@ def _tell_missing(judged_run: JudgedRun, last_failure: str) -> int:
 
 
 def _remedy(manifest: Manifest) -> str:
-    command = manifest.commands[-1] if manifest.commands else "bench export batch"
+    command = for_a_person((manifest.commands or ["bench export batch"])[-1])
     effect = "writes only those" if command.startswith("bench export") else "asks only those"
     return f"the same command again {effect}: {command}"

@@ -4,7 +4,6 @@ result.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,10 @@ from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.right_to import RIGHT_TO
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables.paper_text import length_cell, length_head, noted
-from eyechart.harness.cli.findings import ALL
 from eyechart.harness.cli.tables.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, tell
-from eyechart.harness.cli.work.next_command import named
+from eyechart.harness.cli.work.next_command import score_command
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition, varied_label
 
 _KEYS = ("task", "model", "condition")
@@ -68,7 +67,7 @@ def _is_told(one: Finding) -> bool:
     return bool(one.facts["further_than"]) and one.facts["longest"] != one.facts["default"]
 
 
-def print_headlines(headlines: Sequence[Headline]) -> None:
+def print_headlines(headlines: Sequence[Headline], judging: JudgeSettings) -> None:
     """Prints one table of several runs, without columns that would be empty, and what is told of
     each; of one run its own table is the last.
     """
@@ -92,6 +91,6 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
     lines, more = below_a_table(of_several(found))
     for line in filter(None, (*lines, more)):
         tell(line)
-    folders = shlex.join(map(str, named([one.folder for one in headlines])))
-    tell(f"Accuracies and all findings: bench score {ALL} {folders}")
+    command = score_command([one.folder for one in headlines], judging)
+    tell(f"Accuracies and all findings: {command}")
     echo("")

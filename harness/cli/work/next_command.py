@@ -10,6 +10,10 @@ from pathlib import Path
 
 from eyechart.harness.analysis.comparison.family import is_default, longest
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.cli.findings import ALL
+from eyechart.harness.cli.parsing.options import matching
+from eyechart.harness.cli.parsing.settings import as_arguments
+from eyechart.harness.settings.judging import JUDGED, JUDGING, JudgeSettings
 from eyechart.harness.spec import Condition
 
 _MOST_NAMED = 3
@@ -36,7 +40,7 @@ class NextCommandFacts:
 def followed(run: JudgedRun) -> NextCommandFacts:
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
-    command = commands[-1] if commands else ""
+    command = for_a_person(commands[-1]) if commands else ""
     if command and run.has_nothing_readable and "--keep-going" not in command:
         command += " --keep-going"
     return NextCommandFacts(
@@ -47,6 +51,11 @@ def followed(run: JudgedRun) -> NextCommandFacts:
         command=command,
         axis=_axis(run),
     )
+
+
+def for_a_person(command: str) -> str:
+    """A command of a manifest as a hint: what it prints is to be read."""
+    return command.replace(" --json", "")
 
 
 def after_runs(runs: Sequence[NextCommandFacts], *, asked: bool = False) -> str:
@@ -76,17 +85,36 @@ def page_next(folders: Sequence[Path]) -> str:
 
 
 def named(folders: Sequence[Path]) -> Sequence[Path]:
-    """The folders of runs, or of many a pattern that matches them, as arguments of a verb."""
+    """The folders of runs, or of many a pattern that matches them and no other run, as arguments of
+    a verb.
+    """
     if len(folders) <= _MOST_NAMED:
         return folders
+    pattern = _pattern(folders)
+    return [pattern] if {*matching([pattern])} == {*folders} else folders
+
+
+def score_command(folders: Sequence[Path], judging: JudgeSettings) -> str:
+    """The command that prints the accuracies and all findings of runs, judged as they are now."""
+    usual = JudgeSettings()
+    options = [
+        word
+        for name in JUDGED
+        if (value := getattr(judging, name)) != getattr(usual, name)
+        for word in as_arguments(JUDGING[name].option, value)
+    ]
+    return shlex.join(["bench", "score", ALL, *options, *map(str, named(folders))])
+
+
+def _pattern(folders: Sequence[Path]) -> Path:
     places = [folder.parts for folder in folders]
     if len({*map(len, places)}) > 1:  # the name of a model may have a slash
         same = list(takewhile(lambda parts: len({*parts}) == 1, zip(*places, strict=False)))
         task, run = ({parts[place] for parts in places} for place in (-2, -1))
         ends = [task, run] if len(same) < min(map(len, places)) - 1 else [run]
         found = [*(parts[0] for parts in same), "**", *map(_one_of, ends)]
-        return [Path(*found)]
-    return [Path(*(_one_of({*parts}) for parts in zip(*places, strict=True)))]
+        return Path(*found)
+    return Path(*(_one_of({*parts}) for parts in zip(*places, strict=True)))
 
 
 def _one_of(parts: Collection[str]) -> str:

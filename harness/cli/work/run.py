@@ -134,7 +134,7 @@ def _show(
     from eyechart.harness.cli.work.headlines import print_headlines
     from eyechart.harness.cli.work.next_command import after_runs
 
-    print_headlines([run.headline for run in shown if run.headline is not None])
+    print_headlines([run.headline for run in shown if run.headline is not None], judging)
     if isinstance(runs, StudyRuns):
         ranks.print_files(file, has_page=bool(ranked))
     elif all(result.exit_code == COMPLETE for result in results):

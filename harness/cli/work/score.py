@@ -19,11 +19,16 @@ from eyechart.harness.analysis.tables.tables import (
     to_csv,
 )
 from eyechart.harness.cli.documents import print_document, rows_of
-from eyechart.harness.cli.findings import ALL, tell_findings
+from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables.run_tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.work.next_command import NextCommandFacts, after_runs, followed
+from eyechart.harness.cli.work.next_command import (
+    NextCommandFacts,
+    after_runs,
+    followed,
+    score_command,
+)
 from eyechart.harness.errors import COMPLETE, INCOMPLETE
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
@@ -58,6 +63,8 @@ def score(
         print_document({"runs": documents})
     else:
         echo(after_runs(followed_runs))
+    if missing:
+        warn("some samples have no reply; the command that made their run asks them again")
     return INCOMPLETE if missing or unread else COMPLETE
 
 
@@ -113,7 +120,7 @@ def show_run(
     tell_findings(
         findings(judged_run, conditions),
         is_all=all_findings,
-        rest=f"bench score {ALL} {judged_run.folder}",
+        rest=score_command([judged_run.folder], judged_run.settings),
     )
     echo(str(path), "")
     return followed(judged_run)

@@ -130,7 +130,8 @@ class PaperTable:
 
 def notes_of(found: Sequence[Finding]) -> tuple[str, ...]:
     """The findings below a table: those below one of the terminal, and, since a reader of a paper
-    cannot ask for more, all warnings.
+    cannot ask for more, all warnings. Further results and notes are left out without a line that
+    counts them: `bench score --all-findings` prints them for the author.
     """
     shown = below_a_table(found)[0]
     lines = [line for line, one in lines_of(found) if line in shown or one.level == "warning"]
@@ -153,8 +154,8 @@ def _markdown_row(cells: Sequence[str]) -> str:
 def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
     """The effective lengths and areas of the runs of a task: a row for each model and condition, of
     several runs in the order of the standing. Where `width` is more inches than a column has, the
-    near and apart lengths of answers that have them stand between. The notes have what the runs
-    show.
+    near and apart lengths of answers that have them stand between. The notes have what the run
+    shows, of several runs their standing and the warnings of each: a row says the rest.
     """
     several = len(section.runs) > 1
     series = section.ranked_series if several else section.series
@@ -164,7 +165,8 @@ def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
     of = "" if "model" in keys else f" of {section.runs[0].name}"
     found = of_standing(section.standing) if several else []
     for details in section.runs:
-        found += findings(details.run, name=details.name)
+        own = findings(details.run, name=details.name)
+        found += [one for one in own if one.level == "warning"] if several else own
     names = [one.named(axes) if several else one.label(axes) for one in series]
     lengths = [lengths_of(section, one) for one in series]
     beside = [one for one in BESIDE if width > WIDTH and any(one in own for own in lengths)]

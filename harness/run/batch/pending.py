@@ -19,7 +19,8 @@ from eyechart.harness.journal.answers import AnswerIndex
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.run.batch.files import condition_tag, read_custom_id, reply_lines
-from eyechart.harness.spec import Cell
+from eyechart.harness.spec import Cell, exact_json
+from eyechart.harness.spec.file_mistakes import first_mistake
 
 PENDING_FILE = "batches.json"
 """Name of the file in a run's folder."""
@@ -54,12 +55,14 @@ class PendingBatches:
         self.folder = folder
         self.jobs: list[BatchJob] = []
         try:
-            content = (folder / PENDING_FILE).read_bytes()
-            self.jobs = TypeAdapter(list[BatchJob]).validate_json(content)
+            data = exact_json.loads((folder / PENDING_FILE).read_bytes())
+            self.jobs = TypeAdapter(list[BatchJob]).validate_python(data)
         except FileNotFoundError:
             pass
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
+            if isinstance(error, ValidationError):
+                reason = first_mistake(error, data)
             raise JournalError(
                 f"{folder / PENDING_FILE} cannot be read ({reason}); it lists batches that may be "
                 "paid for: repair it, or delete it to submit their requests again"

@@ -64,10 +64,11 @@ def batch(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
+    """Write the requests of a run as a file for a Batch API.
 
-    Only samples without an answer are written. 'bench import' puts the replies into the same run
-    that 'bench run' would fill, and each command continues where the other stopped.
+    The API is OpenAI's, or 'vllm run-batch'. Only samples without an answer are written. 'bench
+    import' puts the replies into the same run that 'bench run' would fill, and each command
+    continues where the other stopped.
     """
     from eyechart.harness.cli.work import batch
     from eyechart.harness.face.options.run_options import models_of
@@ -99,9 +100,10 @@ def lm_eval(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
+    """Write tasks and samples as a folder for lm-eval.
 
-    Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
+    It runs the folder as it is, with our scoring. Each cell is one lm-eval task, in groups;
+    samples, ids and verdicts are those of `bench run`.
     """
     from eyechart.harness.cli.documents import print_document
     from eyechart.harness.plan import selection
@@ -140,10 +142,11 @@ def verifiers(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Write tasks as an environment of the library verifiers, to train or evaluate a model in it.
+    """Write tasks as an environment for verifiers.
 
-    A folder that 'pip install' takes, with a row for each sample. The reward is 1 for a reply that
-    'bench score' judges correct, else 0; other outcomes are metrics.
+    The library trains or evaluates a model in it. The environment is a folder that 'pip install'
+    takes, with a row for each sample. The reward is 1 for a reply that 'bench score' judges
+    correct, else 0; other outcomes are metrics.
     """
     from eyechart.harness.cli.documents import print_document
     from eyechart.harness.plan import selection
@@ -217,12 +220,13 @@ def every_eval_ever(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
+    """Write runs in the schema "Every Eval Ever".
 
-    A JSON file for each run, with a result for each cell and each condition's area and effective
-    length, and a file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and
-    UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
-    servers reported, addresses and folders included: read them before you publish them.
+    The schema is version 0.3.0, of the EvalEval coalition. A JSON file for each run, with a result
+    for each cell and each condition's area and effective length, and a file of samples beside it:
+    data/BENCHMARK/ORG/NAME/UUID.json and UUID_samples.jsonl. The same run gives the same files.
+    They contain the commands and what the servers reported, addresses and folders included: read
+    them before you publish them.
     """
     from eyechart.harness.satellites.export import publish
 

@@ -480,7 +480,7 @@ def _manifest(request: ImportRequest) -> Manifest:
         task_digest=digest,
         spec=task.spec.model_dump(mode="json"),
         settings=settings,
-        run=run_mark(request.model, digest, settings),
+        run=run_mark(request.model, task.name, digest, settings),
         file="" if task.is_installed else str(task.path),
         recorded=RecordedFiles(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
