@@ -233,7 +233,7 @@ def test_other_settings_are_said_by_every_door(lab: Lab, before: Path) -> None:
         (("compare", old, other), "scripted/a", ""),
     ):
         printed = " ".join(lab.bench(*command).out.split())
-        line = f"{name} and scripted/d were asked with other settings: {of_models}{found}"
+        line = f"{name} and scripted/d were asked with different settings: {of_models}{found}"
         assert line in printed
         assert f"{line}." not in printed
 

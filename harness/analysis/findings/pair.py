@@ -157,7 +157,8 @@ def _settings(*, names: Sequence[str], settings: Mapping[str, Sequence[object]])
         listed([*dict.fromkeys(setting_text(name, one) for one in values)], f"values of {name}")
         for name, values in settings.items()
     ]
-    return f"{listed(names, 'runs')} were asked with other settings: {'; '.join(each).rstrip('.')}."
+    runs = listed(names, "runs")
+    return f"{runs} were asked with different settings: {'; '.join(each).rstrip('.')}."
 
 
 OTHER_SETTINGS = Kind(

@@ -40,6 +40,7 @@ from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageErr
 from eyechart.harness.face.options.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.page.section import Section, sections
+from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.report.ranking.readme import around, markdown, put_into
 from eyechart.harness.settings.judging import OF_RUNS, JudgeSettings
 from eyechart.harness.spec.columns import (
@@ -281,7 +282,7 @@ def _entered(
     return merged, ranked
 
 
-def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) -> dict[str, Any]:
+def document(output: Path, ranked: Sequence[Section], at: Sequence[int] = ()) -> dict[str, Any]:
     """The rows of a leaderboard's file, with numbers as numbers, and the ranks of each task, with
     the accuracy at each length `at`.
     """
@@ -290,6 +291,9 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
     return {
         "file": output,
         "page": page if page.exists() else None,
+        "findings": [
+            finding_columns(one) for table in rank_tables(ranked, at) for one in table.of_tasks
+        ],
         "ranks": [
             {
                 "task": section.task,
