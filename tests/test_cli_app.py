@@ -119,7 +119,8 @@ class TestComplete:
         lab.bench_run("--model", lab.fake(right))
         done = lab.bench_run("--model", lab.fake(right), "--axis", "separator=none")
         assert done.out.splitlines()[0].split() == ["lab/ones", "fake/model", "separator=none"]
-        hidden = f"1 other condition of this run not shown; see: bench score {lab.the_run()}"
+        command = f"bench score --all-findings {lab.the_run()}"
+        hidden = f"1 other condition of this run not shown; see: {command}"
         assert hidden in done.out.splitlines()
         assert "not shown" not in lab.bench("score", lab.the_run()).out
 

@@ -38,14 +38,17 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
     assert done.out.rstrip().splitlines()[-1].startswith("next: ")
 
 
-def test_the_command_for_all_findings_judges_as_this_one(lab: Lab) -> None:
-    """It has the settings of judging that are not the default ones."""
+def test_the_printed_commands_judge_as_this_one(lab: Lab) -> None:
+    """They have the settings of judging that are not the default ones."""
     models = ("--model", "oracle:10,oracle:30", "--threshold", "0.5", "--near", "0.1")
     done = lab.bench_run("--task", "counting/sum", *models, *ASKED)
     (line,) = (one for one in done.out.splitlines() if one.startswith("Accuracies and all"))
     command = line.partition(": ")[2]
     assert command.startswith("bench score --all-findings --threshold 0.5 --near 0.1 ")
     assert "right to (50 %)" in lab.bench(*shlex.split(command)[1:]).out
+    last = done.out.rstrip().splitlines()[-1]
+    assert last.startswith("next: bench compare ")
+    assert last.endswith(" --threshold 0.5 --near 0.1")
 
 
 def test_one_run_has_no_such_table(lab: Lab) -> None:

@@ -66,9 +66,8 @@ def print_table(
     at: Sequence[int] = (),
 ) -> None:
     """Prints on stdout, for each condition, or each of `conditions`, the accuracy on every line
-    with the ends of its 95 % interval, the effective length, and the accuracy at each length `at`;
-    prints how many are not shown. If
-    the accuracies have different numbers of samples, these are shown beside them.
+    with the ends of its 95 % interval, the effective length, and the accuracy at each length `at`.
+    If the accuracies have different numbers of samples, these are shown beside them.
 
     Conditions are columns if they fit, else rows under letters, with columns of accuracies below.
     Many blocks of these are not shown, but their file is named.
@@ -95,10 +94,6 @@ def print_table(
             "Few rows have the same length, so lengths are shown in bands of half an octave; "
             f"{TABLE} has each length."
         )
-    hidden = len(run.conditions) - len(judged)
-    if hidden:
-        others = f"{hidden} other condition{'s' * (hidden > 1)}"
-        tell(f"{others} of this run not shown; see: bench score {run.folder}")
 
 
 def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:

@@ -103,7 +103,7 @@ def compare(
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json and form is None:
         written = [] if output is None else [str(output)]
-        echo("", *written, page_next([run.folder for run in runs]))
+        echo("", *written, page_next([run.folder for run in runs], judging))
     if judging.fail_if is None:
         return INCOMPLETE if is_short else COMPLETE
     found = [gated(one, margin, is_decided=is_decided) for one in of_interest]

@@ -35,6 +35,7 @@ class NextCommandFacts:
     """The command line that asks the rest of the run; empty if none asked it."""
     axis: str
     """An axis with two of its values, for a comparison; empty if there is none."""
+    judging: JudgeSettings
 
 
 def followed(run: JudgedRun) -> NextCommandFacts:
@@ -50,6 +51,7 @@ def followed(run: JudgedRun) -> NextCommandFacts:
         incorrect=bool(run.cells["incorrect"].any()),
         command=command,
         axis=_axis(run),
+        judging=run.settings,
     )
 
 
@@ -71,17 +73,20 @@ def after_runs(runs: Sequence[NextCommandFacts], *, asked: bool = False) -> str:
     if others:
         folders = [run.folder for run in runs]
         alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)
-        return _next("compare", *named(folders)) if alike else page_next(folders)
+        if not alike:
+            return page_next(folders, first.judging)
+        return _next("compare", *named(folders), *_options(first.judging))
     if first.axis:
-        return _next("compare", first.folder, "--axis", first.axis)
+        return _next("compare", first.folder, "--axis", first.axis, *_options(first.judging))
     if first.incorrect:
         return _next("samples", first.folder, "--outcome", "incorrect")
-    return page_next([first.folder])
+    return page_next([first.folder], first.judging)
 
 
-def page_next(folders: Sequence[Path]) -> str:
-    """`next: ` and the command that makes a page of the runs."""
-    return _next("report", *named(list(dict.fromkeys(folders))), "-o", "report.html")
+def page_next(folders: Sequence[Path], judging: JudgeSettings) -> str:
+    """`next: ` and the command that makes a page of the runs, judged as they are now."""
+    named_folders = named(list(dict.fromkeys(folders)))
+    return _next("report", *named_folders, *_options(judging), "-o", "report.html")
 
 
 def named(folders: Sequence[Path]) -> Sequence[Path]:
@@ -96,14 +101,18 @@ def named(folders: Sequence[Path]) -> Sequence[Path]:
 
 def score_command(folders: Sequence[Path], judging: JudgeSettings) -> str:
     """The command that prints the accuracies and all findings of runs, judged as they are now."""
+    return shlex.join(["bench", "score", ALL, *_options(judging), *map(str, named(folders))])
+
+
+def _options(judging: JudgeSettings) -> list[str]:
+    """The options of a verb that judges runs so."""
     usual = JudgeSettings()
-    options = [
+    return [
         word
         for name in JUDGED
         if (value := getattr(judging, name)) != getattr(usual, name)
         for word in as_arguments(JUDGING[name].option, value)
     ]
-    return shlex.join(["bench", "score", ALL, *options, *map(str, named(folders))])
 
 
 def _pattern(folders: Sequence[Path]) -> Path:

@@ -22,7 +22,7 @@ from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables.run_tables import print_groups, print_table
-from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.work.next_command import (
     NextCommandFacts,
     after_runs,
@@ -117,10 +117,14 @@ def show_run(
     """
     path = write_results(judged_run)
     print_table(judged_run, conditions, at=at)
+    everything = score_command([judged_run.folder], judged_run.settings)
+    if hidden := len(judged_run.conditions) - len(judged_run.shown(conditions)):
+        others = f"{hidden} other condition{'s' * (hidden > 1)}"
+        tell(f"{others} of this run not shown; see: {everything}")
     tell_findings(
         findings(judged_run, conditions),
         is_all=all_findings,
-        rest=score_command([judged_run.folder], judged_run.settings),
+        rest=everything,
     )
     echo(str(path), "")
     return followed(judged_run)
