@@ -119,8 +119,9 @@ class Manifest:
     """Parameters that replies were asked without, because the server does not take them."""
     software: dict[str, str] = field(default_factory=dict)
     counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = field(default_factory=dict)
-    """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
-    model's tokenizer is not at hand."""
+    """Label of a condition -> tokens of some of its prompts, see `spec.token_counts`. Empty where
+    the model's tokenizer is not at hand.
+    """
     cells: list[Cell] = field(default_factory=list)
     """What the latest command asked, and what is answered: see `plan_cells`. By it `bench score`
     says what a stopped run lacks, in whatever folder; the replies alone do not tell."""

@@ -1,7 +1,8 @@
 """All settings of a run.
 
-Command line, `bench.toml`, environment, studies and Python build a `RunSettings`. A new setting is
-a field here and an argument of `eyechart.run`; help texts, files, variables and chapters follow.
+Command line, `bench.toml`, environment, studies and Python build a `RunSettings`. Help texts,
+files, variables and chapters follow from its fields; CONTRIBUTING.md says what else a new setting
+needs.
 
 It is a plain dataclass: `bench --help` needs all of it, and does not wait for pydantic.
 """

@@ -141,11 +141,6 @@ LEADERBOARD = (
         "command",
     ),
 )
-NEWER = (
-    *(*NEAR_APART, *TOKENS, *OF_MODEL, *BY_TEST, "capacity"),
-    *(COST_A_REPLY, "source", "collected"),
-)
-"""Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
 RIGHT_AT = (*_with_ci("right_at_{}"), "reaches_at_{}", "reaches_at_{}_bound")

@@ -9,7 +9,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 EXAMPLES = "examples"
-"""The axis that every task takes besides its own, see `spec.worked`."""
+"""The axis that every task takes besides its own, see `spec.worked_examples`."""
 
 
 @final

@@ -81,8 +81,9 @@ ValueName = Annotated[
     Field(pattern=r"^([a-z][a-z0-9_]*|[0-9])$", max_length=40),
     WithJsonSchema({"type": "string", "pattern": _NAME, "maxLength": 40}),
 ]
-"""A digit names a value of the axis `examples` alone; `task.check` refuses it in a file."""
-"""The name of an axis, or of one of its values."""
+"""The name of a value of an axis. A digit names one of the axis `examples` alone; `task.check`
+refuses it in a file.
+"""
 CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
 
 

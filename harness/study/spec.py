@@ -129,6 +129,7 @@ STUDY = _with_settings(
     tasks=(Annotated[list[TASK], Field(min_length=1)], ...),  # type: ignore[valid-type]
 )
 """The types that a file is read as."""
-_HASHED = ("adaptive", "precision", "seed", "temperature", "max_tokens", "api", "system")
+_SHAPING = [one.name for one in _settings_of("study") if one.identity == "settings"]
+_HASHED = ("adaptive", "precision", *_SHAPING)
 FIXED = {"draws", *_HASHED, *(one.name for one in _settings_of("task")), "task"}
 """Settings of what a study asks, which its file alone has."""

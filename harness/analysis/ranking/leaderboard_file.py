@@ -144,7 +144,7 @@ def read_rows(path: Path) -> list[Row]:
     csv.field_size_limit(MAX_LINE)  # a system prompt may be longer than the 131,072 characters
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [_renewed(row) for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -153,19 +153,9 @@ def read_rows(path: Path) -> list[Row]:
         if problem := _row_problem(row):
             raise LeaderboardError(f"{path}:{number}: {problem}")
     return [
-        {name: value if _is_number(name) else from_csv(value) for name, value in row.items()}
+        {name: value if is_number(name) else from_csv(value) for name, value in row.items()}
         for row in rows
     ]
-
-
-def _renewed(row: Row) -> Row:
-    """The row of a file, with the columns of today: those of `NEWER` that an older file does not
-    have are empty, and where it has `recorded` in place of `kind`, the kind follows from that.
-    """
-    if "kind" not in row and row.get("recorded") in ("", "yes"):
-        row = {**row, "kind": "recorded" if row["recorded"] else "asked"}
-        del row["recorded"]
-    return {**{name: "" for name in columns.NEWER if name not in row}, **row}
 
 
 @lru_cache(maxsize=4096)
@@ -176,7 +166,7 @@ def right_at_length(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
     """Whether column `name` has numbers. The others have texts, escaped by `cells.csv_text`."""
     is_bound = name.endswith(_BOUND)
     named = (*_COUNTS, *_MAYBE_COUNTS, *_NUMBERS)
@@ -190,7 +180,7 @@ def _row_problem(row: Row) -> str | None:
     absent = [name for name in columns.LEADERBOARD if row.get(name) is None]
     if absent or None in row:
         problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
-        return f"no row of a leaderboard: {problem}"
+        return f"no row of a leaderboard of this version: {problem}; make it again from its runs"
     problems = (_value_problem(name, value, row["kind"]) for name, value in row.items())
     if found := next(filter(None, problems), None):
         return found
@@ -213,7 +203,7 @@ def _value_problem(name: str, value: str, kind: str) -> str | None:
     is_count = name in _COUNTS or (name in _MAYBE_COUNTS and value)
     if is_count and not _COUNT.fullmatch(value):
         return f"{name} is no whole number: {value!r}"
-    if _is_number(name) and value and not _NUMBER.fullmatch(value):
+    if is_number(name) and value and not _NUMBER.fullmatch(value):
         return f"{name} is no number: {value!r}"
     if name in _NEVER_EMPTY and not value:
         return f"{name} is empty"
@@ -258,7 +248,7 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     writer = csv.DictWriter(text, names, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(
-        {name: value if _is_number(name) else csv_text(value) for name, value in row.items()}
+        {name: value if is_number(name) else csv_text(value) for name, value in row.items()}
         for row in leaderboard.rows
     )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -583,7 +583,7 @@ def read_run(
     """Reads the run in `folder` and judges all of its records again.
 
     A task's own scorer is loaded from its file. A file that only the run names is executed only
-    with `settings.run_kept_code`, see `judging.scorer_of`.
+    with `settings.run_kept_code`, see `verdicts.scorer_of`.
 
     Raises:
         JournalError: there is no run or it cannot be read, or an axis of its task has the name of a

@@ -77,7 +77,7 @@ _COLUMNS = {
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
 _COUNTS = ("chars", "tokens", "cached")
-"""Those of `judging.counts_of`."""
+"""Those of `verdicts.counts_of`."""
 _OWN = (*_COUNTS, "at")
 """Those that only this module needs."""
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")

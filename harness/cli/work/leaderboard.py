@@ -18,10 +18,10 @@ from eyechart.harness.analysis.ranking.leaderboard_file import (
     Leaderboard,
     LeftOut,
     Row,
+    is_number,
     left_out_lines,
     only_writer,
     read_rows,
-    right_at_length,
     write_leaderboard,
 )
 from eyechart.harness.analysis.ranking.standing import Place, Standing
@@ -42,22 +42,14 @@ from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.report.ranking.readme import around, markdown, put_into
-from eyechart.harness.settings.judging import OF_RUNS, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.columns import (
-    ACCURACY_AT,
     ASKED,
-    BY_TEST,
-    COST,
-    COST_A_REPLY,
-    NUMBERS,
     RECORDED,
 )
 
 if TYPE_CHECKING:
     from eyechart.harness.face.options.study import StudyRuns
-
-_NUMBERS = {"task_version", "n", "not_scored", *OF_RUNS, "parameters_billion", "capacity"}
-_NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY}
 
 
 def leaderboard(
@@ -334,8 +326,7 @@ def _ranked(place: Place, standing: Standing, at: Sequence[int]) -> dict[str, An
 
 
 def _value(name: str, text: str) -> float | str | None:
-    is_right_at = right_at_length(name) != "" and not name.endswith("_bound")
-    if name not in _NUMBERS and not name.startswith(ACCURACY_AT) and not is_right_at:
+    if not is_number(name):
         return text
     number = float(text) if text else math.nan
     return int(number) if number.is_integer() else number

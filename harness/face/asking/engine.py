@@ -28,7 +28,6 @@ from eyechart.providers.registry.registry import open_batch_form, open_batches
 if TYPE_CHECKING:
     from eyechart.harness.face.asking.adaptive import AdaptiveChooser
 
-"""The message of asyncio and uvloop if code inside a loop stops the loop."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end."""
 

@@ -27,6 +27,9 @@ def known_figures(section: Section, gaps: Sequence[Gap]) -> list[Figure]:
 
 
 def known_table(section: Section, gaps: Sequence[Gap]) -> ReportTable:
+    """What models know and do not say: a row for each line of a run with replies and with
+    likelihoods.
+    """
     rows: list[dict[str, Value]] = [
         {
             "model": model,

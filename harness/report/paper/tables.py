@@ -206,17 +206,17 @@ def comparison_tables(comparison: Comparison, margin: Margin) -> Iterator[PaperT
         of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
         test = "McNemar's" if compared.is_paired else "Fisher's"
         columns = columns_of_lines(compared, (comparison.first, comparison.second))
-        lines = _rows_of(columns)
-        ends = _rows_of(columns_of_totals(comparison, compared))
-        counts = [""] * (len(columns) - len(ends[0]) - 1)
+        totals = {one.name: one.cells for one in columns_of_totals(comparison, compared)}
+        nothing = [""] * len(totals["row"])
+        cells = [(*one.cells, *totals.get(one.name, nothing)) for one in columns]
         yield PaperTable(
             f"Accuracy of {comparison.first} and {comparison.second} on {comparison.task}"
             f"{f' with {of}' if of else ''}, with 95 % intervals; p is that of {test} exact test "
             "with Holm's correction.",
             tuple(column.head for column in columns),
-            (*lines, *((end[0], *counts, *end[1:], "") for end in ends)),
+            tuple(zip(*cells, strict=True)),
             1,
-            last=len(ends) if compared.paired.lengths else 0,
+            last=len(nothing) if compared.paired.lengths else 0,
             notes=(
                 *factor_notes([compared.length]),
                 *(told if compared is comparison.conditions[-1] else ()),
@@ -256,11 +256,8 @@ def _of_columns(
 ) -> PaperTable:
     """A table whose last column is one of words."""
     heads = tuple(column.head.replace("\n", " ") for column in columns)
-    return PaperTable(caption, heads, _rows_of(columns), keys, notes=tuple(notes), words=1)
-
-
-def _rows_of(columns: Sequence[ComparisonColumn]) -> tuple[tuple[str, ...], ...]:
-    return tuple(zip(*(column.cells for column in columns), strict=True))
+    rows = tuple(zip(*(column.cells for column in columns), strict=True))
+    return PaperTable(caption, heads, rows, keys, notes=tuple(notes), words=1)
 
 
 def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterator[PaperTable]:

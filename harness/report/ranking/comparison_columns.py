@@ -55,6 +55,8 @@ class ComparisonColumn(NamedTuple):
     """What a page sorts the cells by, if that is no text."""
     strong_below: float = 0.0
     """A number below it is significant."""
+    name: str = ""
+    """Columns of lines and of totals with one name stand below each other in one table."""
 
 
 def columns_of_lines(
@@ -68,14 +70,20 @@ def columns_of_lines(
     elif not _pairs(compared):
         counts = [ComparisonColumn("pairs", [str(row.n) for row in rows])]
     return [
-        ComparisonColumn("length", [str(row.line) for row in rows]),
+        ComparisonColumn("length", [str(row.line) for row in rows], name="row"),
         *counts,
-        ComparisonColumn(f"{first}, %", [_accuracy(row.first, row.n) for row in rows]),
         ComparisonColumn(
-            f"{second}, %", [_accuracy(row.second, row.scored_second) for row in rows]
+            f"{first}, %", [_accuracy(row.first, row.n) for row in rows], name="first"
         ),
         ComparisonColumn(
-            "difference, points", [points_text(row.difference, row.difference_ci) for row in rows]
+            f"{second}, %",
+            [_accuracy(row.second, row.scored_second) for row in rows],
+            name="second",
+        ),
+        ComparisonColumn(
+            "difference, points",
+            [points_text(row.difference, row.difference_ci) for row in rows],
+            name="difference",
         ),
         _p_column([p for _, p in compared.lines]),
     ]
@@ -102,10 +110,15 @@ def columns_of_totals(
         *area_rows(compared.area),
     ]
     key = _pairs(compared) if compared.is_paired else "unpaired"
-    heads = key, "first", "second", "first against second"
+    heads = {
+        "row": key,
+        "first": "first",
+        "second": "second",
+        "difference": "first against second",
+    }
     return [
-        ComparisonColumn(head, cells, is_text=not place)
-        for place, (head, cells) in enumerate(zip(heads, zip(*rows, strict=True), strict=True))
+        ComparisonColumn(head, cells, is_text=name == "row", name=name)
+        for (name, head), cells in zip(heads.items(), zip(*rows, strict=True), strict=True)
     ]
 
 

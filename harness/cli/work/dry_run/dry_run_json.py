@@ -36,6 +36,7 @@ def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
 
 
 def _run(preview: Preview) -> dict[str, Any]:
+    """A run of the plan: its conditions, lines, tokens and dollars, and its first sample."""
     request, forecast, waves = preview.request, preview.forecast, preview.waves
     plan, prices = request.plan, request.model.prices
     sample, writes = first_sample(plan), preview.writes_replies
