@@ -321,7 +321,7 @@ class ModelSettings(AnswerSettings):
 
 
 _SETTINGS = {
-    **{name: name for name in ("temperature", "api", "system", "thinking", "params")},
+    **{one.name: one.name for one in fields(AnswerSettings)},
     "effort": "thinking",
     "tier": "tier",
     **dict.fromkeys(("logprobs", "top_logprobs"), "logprobs"),
