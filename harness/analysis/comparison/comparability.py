@@ -10,6 +10,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition, Judged
 from eyechart.harness.analysis.samples.sample_set import in_both
 from eyechart.harness.analysis.samples.shortening import shortened
 from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import VARIANT
 from eyechart.providers.naming import named
 
 _MOST_OF_A_SETTING = 60
@@ -136,12 +137,20 @@ def other_settings(
 
 
 def are_named(settings: Mapping[str, Sequence[object]], names: Sequence[str]) -> bool:
-    """Whether each run's name has its value of all these settings."""
+    """Whether each run's name has its value of all these settings, by itself or as a variant
+    (`m@low`); where none is given, a name says nothing.
+    """
     return all(
-        (str(value) if setting == "model" else setting_text(setting, value)) in name
+        _is_named(setting, value, name)
         for setting, values in settings.items()
         for value, name in zip(values, names, strict=True)
     )
+
+
+def _is_named(setting: str, value: object, name: str) -> bool:
+    if setting == "model":
+        return str(value) in name
+    return value is None or f"{VARIANT}{value}" in name or setting_text(setting, value) in name
 
 
 def setting_text(name: str, value: object) -> str:
