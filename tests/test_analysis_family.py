@@ -17,6 +17,7 @@ from eyechart.harness.analysis.comparison.length_difference import (
 )
 from eyechart.harness.analysis.comparison.paired_curves import holm
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
+from eyechart.harness.analysis.findings.ranks import _ranks
 from eyechart.harness.analysis.findings.right_to import correction
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
@@ -192,6 +193,8 @@ class TestRanking:
             "scripted/a and scripted/c cannot be ordered on lab/ones: their effective lengths lie "
             "beyond the longest line asked; they count exactly further than scripted/b (same rows, "
         )
+        known = _ranks(rank_runs(runs), [{2}, set(), set()], tests=3, unpaired=0)
+        assert "; only scripted/a counts exactly further than scripted/b (same" in str(known)
         more = [run(lab, name, right_to(16)) for name in "de"]
         assert ranks(rank_runs([*runs, *more])).startswith("4 runs cannot be ordered ")
         below = [run(lab, name, right_to(1)) for name in "fg"]

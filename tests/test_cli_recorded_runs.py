@@ -89,7 +89,7 @@ def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     assert "Unpaired: the replies are to different rows." in done.out
     assert "unpaired" not in lab.bench("compare", near, same).out
     several = lab.bench("compare", far, near, same).out
-    title = "each pair, Holm's correction for 3 pairs, 2 unpaired, since the rows differ"
+    title = "of each pair, p with Holm's correction for 3 pairs and intervals without, 2 unpaired, "
     assert title in " ".join(several.split())
     assert "(unpaired: other rows in 2 of 3 pairs, Holm's correction for 3 pairs)" in several
 

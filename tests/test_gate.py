@@ -249,6 +249,8 @@ def test_other_settings_are_said_by_every_door(lab: Lab, before: Path) -> None:
     }.items():
         shown = json.loads(lab.bench("compare", *folders, "--json").out)
         of_all = shown["pairs"][0] if len(folders) == 2 else shown
+        if len(folders) > 2:
+            assert "max_tokens=auto (scripted/a (" in of_all["findings"][1]["sentence"]
         assert levels(of_all["findings"]) == [level], name
         output = lab.folder / f"{name}.csv"
         shown = json.loads(lab.bench("leaderboard", *folders, "-o", output, "--json").out)

@@ -247,21 +247,6 @@ def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
     assert standing == {"scripted/far": None, "scripted/near": (0, 0, 0)}
 
 
-def test_a_file_of_before_is_read(lab: Lab) -> None:
-    """It has `recorded` in place of `kind`, and none of the newer columns."""
-    (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder))
-    path = lab.folder / "board.csv"
-    write_leaderboard(path, merge(rows))
-    header, *lines = path.read_text().splitlines()
-    names = header.split(",")
-    names[names.index("kind")] = "recorded"
-    old = [line.replace(",asked,", ",,", 1) for line in lines]
-    path.write_text("\n".join([",".join(names), *old]) + "\n")
-    assert {row["kind"] for row in read_rows(path)} == {"asked"}
-    assert all("recorded" not in row for row in read_rows(path))
-
-
 def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
     """Where a newer run replaces the row."""
     (folder, _) = board(lab)

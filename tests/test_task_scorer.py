@@ -20,7 +20,7 @@ from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.settings.judging import JudgeSettings
-from eyechart.harness.spec import Item
+from eyechart.harness.spec import Item, TaskSpec
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root
 from eyechart.harness.task.generator import load_items
@@ -180,6 +180,8 @@ def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> 
         manifest["task"] = "counting/ones"
         beside = os.path.relpath(home / "near.py", tasks_root() / "counting")
         manifest["spec"]["scorer"] = f"{beside}:score"
+        spec = TaskSpec.model_validate(manifest["spec"])
+        manifest |= {"run": "", "task_digest": spec.digest_as_written()}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     done = lab.bench("score", folder)
     assert (done.code, len(done.err.splitlines())) == (1, 1)

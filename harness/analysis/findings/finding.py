@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 Level: TypeAlias = Literal["result", "warning", "note"]
@@ -32,8 +32,8 @@ class Finding:
     kind: str
     """The name of its `Kind`."""
     level: Level
-    facts: Mapping[str, Any]
-    """Numbers and names, by the parameters of `Kind.words`."""
+    facts: Mapping[str, Any] = field(repr=False)
+    """Numbers and names, by the parameters of `Kind.words`; whole runs too, which are long."""
     sentence: str
     """One sentence or more, which say the facts."""
     remedy: str = ""

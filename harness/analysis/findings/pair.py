@@ -13,7 +13,6 @@ from eyechart.harness.analysis.findings.not_known import under, which_of
 from eyechart.harness.analysis.findings.of_run import beside
 from eyechart.harness.analysis.length.effective_length import few
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
-from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.samples.reply_and_choice import known_and_not_said
 from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, UNKNOWN_TOKENS, confounded
 from eyechart.harness.settings.judging import MARGIN, Margin
@@ -27,7 +26,8 @@ def of_pair(comparison: Comparison, margin: Margin | None = MARGIN) -> list[Find
     """All that two sides show; `None` as `margin` leaves out whether they are equivalent."""
     is_of_runs = len(comparison.runs) == _TWO
     names = _names(comparison) if is_of_runs else [""]
-    of_runs = beside(zip(names, comparison.runs, strict=True))
+    conditions = [one.condition for one in comparison.conditions] if is_of_runs else None
+    of_runs = beside(zip(names, comparison.runs, strict=True), conditions)
     found = list(of_sides(comparison, margin))
     if not is_of_runs and any(one.kind == CONFOUNDED.name for one in found):
         said = OTHER_TOKENS.name, UNKNOWN_TOKENS.name  # of the axis that is compared
@@ -44,12 +44,9 @@ def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator
     yield VERDICT(comparison=comparison, margin=margin)
     if known := known_and_not_said(comparison):
         yield known
+    yield from asked_otherwise(_names(comparison), comparison.other_settings)
+    yield from lines_apart(comparison)
     yield from few_pairs(comparison)
-    if any(apart := _lines_apart(comparison.runs)):
-        remedy = (
-            f"ask both with the same {named('lengths')}, or import with {named('field', 'line=…')}"
-        )
-        yield LINES_APART(remedy, lines=dict(zip(_names(comparison), apart, strict=True)))
     conditions = comparison.conditions
     adaptive = [one for one in conditions if one.adaptive and one.is_paired]
     if adaptive:
@@ -60,7 +57,6 @@ def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator
         )
     if not comparison.is_paired:
         yield UNPAIRED()
-    yield from asked_otherwise(_names(comparison), comparison.other_settings)
     tokens = [compared.tokens for compared in conditions]
     if confounded(tokens, _names(comparison), comparison.unit):
         yield CONFOUNDED(tokens=tokens, sides=_names(comparison), unit=comparison.unit)
@@ -96,31 +92,50 @@ def _few_pairs(*, found: Mapping[str, str], conditions: int) -> str:
 FEW_PAIRS = Kind("few pairs", "warning", "two sides are compared on few rows", _few_pairs)
 
 
-def _lines_apart(runs: Sequence[JudgedRun]) -> list[int]:
-    """How many lines each of two runs has that the other one lacks; empty for adaptive runs, which
-    choose their lines.
+def lines_apart(comparison: Comparison) -> Iterator[Finding]:
+    """How many conditions, and of those of both how many lines, each of two runs has that the other
+    one lacks; nothing of adaptive runs, which choose their lines.
     """
+    runs = comparison.runs
     if len(runs) != _TWO or any(one.adaptive for run in runs for one in run.conditions.values()):
-        return []
+        return
     first, second = ({(cell.condition, cell.line) for cell in run.manifest.cells} for run in runs)
-    both = {condition for condition, _ in first} & {condition for condition, _ in second}
-    return [
-        len({line for condition, line in lines if condition in both})
-        for lines in (first - second, second - first)
-    ]
+    conditions = [{condition for condition, _ in cells} for cells in (first, second)]
+    both = conditions[0] & conditions[1]
+    found = {
+        name: {
+            "condition": len(own - both),
+            "line": len({line for condition, line in cells if condition in both}),
+        }
+        for name, own, cells in zip(
+            _names(comparison), conditions, (first - second, second - first), strict=True
+        )
+    }
+    if any(any(counts.values()) for counts in found.values()):
+        remedy = (
+            f"ask both with the same {named('lengths')}, or import with {named('field', 'line=…')}"
+            if any(counts["line"] for counts in found.values())
+            else ""
+        )
+        yield LINES_APART(remedy, left_out=found)
 
 
-def _apart(*, lines: Mapping[str, int]) -> str:
+def _apart(*, left_out: Mapping[str, Mapping[str, int]]) -> str:
     counts = " and ".join(
-        f"{number} line{'s' * (number != 1)} of {name}" for name, number in lines.items() if number
+        f"{number} {what}{'s' * (number != 1)} of {name}"
+        for name, found in left_out.items()
+        for what, number in found.items()
+        if number
     )
-    return (
-        f"Left out: {counts}, which the other run does not have. Lines are compared where both "
-        "runs have them."
-    )
+    return f"Left out: {counts}, which the other run does not have."
 
 
-LINES_APART = Kind("lines left out", "warning", "only one of two runs has some lines", _apart)
+LINES_APART = Kind(
+    "lines left out",
+    "warning",
+    "only one of two runs has some conditions or lines",
+    _apart,
+)
 
 
 def _adaptive(*, samples: int, found: int, conditions: int) -> str:
@@ -154,11 +169,20 @@ def asked_otherwise(
 
 def _settings(*, names: Sequence[str], settings: Mapping[str, Sequence[object]]) -> str:
     each = [
-        listed([*dict.fromkeys(setting_text(name, one) for one in values)], f"values of {name}")
-        for name, values in settings.items()
+        listed([*_values(setting, values, names)], f"values of {setting}")
+        for setting, values in settings.items()
     ]
     runs = listed(names, "runs")
     return f"{runs} were asked with different settings: {'; '.join(each).rstrip('.')}."
+
+
+def _values(setting: str, values: Sequence[object], names: Sequence[str]) -> Iterator[str]:
+    """Each value; of more than two runs with those that have it."""
+    having: dict[str, list[str]] = {}
+    for value, name in zip(values, names, strict=True):
+        having.setdefault(setting_text(setting, value), []).append(name)
+    for text, runs in having.items():
+        yield text if len(names) == _TWO else f"{text} ({listed(runs, 'runs')})"
 
 
 OTHER_SETTINGS = Kind(

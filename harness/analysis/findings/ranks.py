@@ -16,7 +16,7 @@ from eyechart.harness.analysis.findings.finding import (
     of_several,
 )
 from eyechart.harness.analysis.findings.of_run import beside
-from eyechart.harness.analysis.findings.pair import asked_otherwise, few_pairs
+from eyechart.harness.analysis.findings.pair import asked_otherwise, few_pairs, lines_apart
 from eyechart.harness.analysis.findings.right_to import correction, length_text
 from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.length.curve import threshold_text
@@ -43,13 +43,13 @@ def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     ]
     if other := _not_by_length(ranking, margin):
         found.append(other)
-    few = of_several(
-        (name, [*few_pairs(comparison)])
+    of_pairs = of_several(
+        (name, [*lines_apart(comparison), *few_pairs(comparison)])
         for comparison in ranking.comparisons.values()
         for name in (comparison.first, comparison.second)
     )
     runs = [(one.name, one.run) for one in ranking.runs]
-    return in_order([*found, *few, *_asked_otherwise(runs), *beside(runs, ranking.conditions)])
+    return in_order([*found, *_asked_otherwise(runs), *of_pairs, *beside(runs, ranking.conditions)])
 
 
 def _asked_otherwise(runs: Sequence[tuple[str, JudgedRun]]) -> Iterator[Finding]:
@@ -100,6 +100,7 @@ def _ranks(
     first = ranking.runs[0]
     best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
     shorter = set.intersection(*(set(further[place]) for place in best))
+    alone = {place: set(further[place]) - shorter for place in best}
     estimates = [one for ranked in ranking.runs for one in ranked.estimates.values()]
     return RANKS(
         task=first.run.manifest.task,
@@ -114,6 +115,11 @@ def _ranks(
         outside=_outside(first) if len(best) > 1 else "",
         is_known=not any(map(_is_beyond, ranking.runs[len(best) :])),
         further_than=[ranking.runs[place].name for place in sorted(shorter)],
+        alone={
+            ranking.runs[place].name: [ranking.runs[other].name for other in sorted(others)]
+            for place, others in alone.items()
+            if others
+        },
         tests=tests,
         unpaired=unpaired,
     )
@@ -133,6 +139,7 @@ def _words(
     outside: str,
     is_known: bool,
     further_than: Sequence[str],
+    alone: Mapping[str, Sequence[str]],
     tests: int,
     unpaired: int,
 ) -> str:
@@ -155,6 +162,12 @@ def _words(
         )
     has, it = ("have", "they") if len(best) > 1 else ("has", "it")
     what = f"{it} {_further(FORMS[verb], further_than, ranked - len(best), plural=len(best) > 1)}"
+    if alone:  # of several best ones some are shown to be ahead of more
+        only = [
+            f"only {name} {FORMS[verb].one} further than {listed(others, 'runs')}"
+            for name, others in alone.items()
+        ]
+        what = " and ".join([what, *only] if further_than else only)
     if outside:
         what = "" if len(best) == ranked else f"; {what}"
         return (

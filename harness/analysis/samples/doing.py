@@ -29,8 +29,7 @@ FORMS = {doing.one: doing for doing in (COUNTS, COPIES, RIGHT)}
 
 def doing(judged: Iterable[JudgedCondition], task: str) -> VerbPhrase:
     """What a model does that is right on a task; a saved baseline has no answers to tell it by."""
+    if task.startswith("copying/"):
+        return COPIES
     scored = [one.scored for one in judged if one.scored is not None]
-    if any(one.counts for one in scored):
-        return COUNTS
-    copies = task.startswith("copying/") or any(one.copies is not None for one in scored)
-    return COPIES if copies else RIGHT
+    return COUNTS if task.startswith("counting/") or any(one.counts for one in scored) else RIGHT

@@ -114,7 +114,8 @@ def _said_code(found: Sequence[GateResult], fail_if: str) -> int:
     """The exit code, and a line for each verdict that it follows from."""
     for one in found:
         if one.fails(fail_if):
-            warn(f"--fail-if {fail_if}: {one.comparison.second} is {one.verdict}")
+            model = "" if one.comparison.model is None else f"{one.comparison.model} with "
+            warn(f"--fail-if {fail_if}: {model}{one.comparison.second} is {one.verdict}")
     return exit_code(found, fail_if)
 
 

@@ -101,7 +101,7 @@ def named(folders: Sequence[Path]) -> Sequence[Path]:
 
 def score_command(folders: Sequence[Path], judging: JudgeSettings) -> str:
     """The command that prints the accuracies and all findings of runs, judged as they are now."""
-    return shlex.join(["bench", "score", ALL, *_options(judging), *map(str, named(folders))])
+    return _command("score", ALL, *_options(judging), *named(folders))
 
 
 def _options(judging: JudgeSettings) -> list[str]:
@@ -132,7 +132,13 @@ def _one_of(parts: Collection[str]) -> str:
 
 
 def _next(*words: object) -> str:
-    return f"next: bench {shlex.join(map(str, words))}"
+    return f"next: {_command(*words)}"
+
+
+def _command(*words: object) -> str:
+    """The command of these words; a path that looks like an option begins with `./`."""
+    paths = (f"./{one}" if isinstance(one, Path) and str(one)[0] == "-" else one for one in words)
+    return f"bench {shlex.join(map(str, paths))}"
 
 
 def _axis(run: JudgedRun) -> str:

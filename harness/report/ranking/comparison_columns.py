@@ -173,7 +173,7 @@ def pairs_title(ranking: Ranking) -> str:
     tests, conditions = len(ranking.tested), len(ranking.conditions)
     said = {
         "factors between the effective lengths of each pair": True,
-        f"Holm's correction for {tests:,} pairs": tests > 1,
+        f"p with Holm's correction for {tests:,} pairs and intervals without": tests > 1,
         f"{unpaired} unpaired, since the rows differ": unpaired,
         f"mean of {conditions} conditions": conditions > 1,
     }

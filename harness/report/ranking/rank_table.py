@@ -272,20 +272,23 @@ class RankTable:
     @property
     def of_tasks(self) -> list[Finding]:
         """In which of several tasks their one model is right furthest, and in which least far. A
-        length below the shortest line of a task says nothing of how far it goes.
+        length below the shortest line of a task says nothing of how far it goes, and one beyond the
+        longest is not the least far.
         """
         known = {
-            line.task: line
+            line.task: line.length.length
             for line in self.lines
             if line.task and line.length and line.length.length and line.length.length.sign != "<"
         }
-        if len(known) <= 1 or len({line.model for line in self.lines}) > 1:
+        bounds = sorted(known.values(), key=lambda one: one.order)
+        is_ordered = len(bounds) > 1 and bounds[0].sign == "=" and bounds[0] != bounds[-1]
+        if not is_ordered or len({line.model for line in self.lines}) > 1:
             return []
         found = OF_TASKS(
             model=self.lines[0].model,
             threshold=self.judging.threshold,
-            lengths={task: line.length.length for task, line in known.items() if line.length},
-            units={task: line.unit for task, line in known.items()},
+            lengths=known,
+            units={line.task: line.unit for line in self.lines},
             tasks=len(self.lines),
         )
         return [found]
