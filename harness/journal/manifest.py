@@ -320,7 +320,7 @@ def _check_identity(manifest: Manifest) -> None:
         raise ValueError("spec: is not what the run was made with, by its 'task_digest'")
     identity = manifest.model, manifest.task, manifest.task_digest, manifest.settings
     if manifest.run not in ("", run_mark(*identity)):
-        raise ValueError("run: was made for another model, task, task_digest or other settings")
+        raise ValueError("model, task, task_digest and settings are not those of the key 'run'")
 
 
 def _check_plan(manifest: Manifest) -> None:

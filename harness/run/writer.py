@@ -392,7 +392,7 @@ def _manifest(request: RunRequest) -> Manifest:
     else:
         if journal_size(folder):
             raise JournalError(
-                f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
+                f"{folder} has replies but no {MANIFEST}, so their model and settings are unknown; "
                 f"restore the file or start over with {turned_on('fresh')}"
             )
         digest, settings = task.spec.digest(), request.settings

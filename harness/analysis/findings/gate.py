@@ -95,8 +95,8 @@ def shown_of(gated: GateResult) -> Comparison:
 
 
 def lengths_text(comparison: Comparison) -> str:
-    """`23 instead of 39 words`; empty where a length is not known, or something else than sight
-    limits it, and of many conditions with different ones.
+    """`23 instead of 39 words`, `more than 20, before 39 words`; empty where a length is not known,
+    or something else than sight limits it, and of many conditions with different ones.
     """
     conditions = [one.condition for one in comparison.conditions]
     texts: dict[str, str] = {}
@@ -106,7 +106,9 @@ def lengths_text(comparison: Comparison) -> str:
             return ""
         before = length.first.counted(comparison.unit)
         is_same = length.first == length.second
-        text = f"{before} as before" if is_same else f"{length.second.words} instead of {before}"
+        is_bound = length.second.sign != "=" or length.first.sign != "="
+        now = f"{length.second.words}{', before' if is_bound else ' instead of'} {before}"
+        text = f"{before} as before" if is_same else now
         texts[varied_label(compared.condition, conditions)] = text
     if len(set(texts.values())) == 1:
         (text,) = set(texts.values())

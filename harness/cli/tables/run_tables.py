@@ -39,7 +39,6 @@ GOOD, FAIR = 85, 50
 ACCURACY = "accuracy, %"
 _SCORED = "n"
 """The header of the number of scored samples, beside an accuracy."""
-INTERVAL = "95 % interval"
 _MOST_BLOCKS = 4
 """Most blocks of accuracies under letters that a reader can follow."""
 
