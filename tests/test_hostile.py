@@ -158,7 +158,7 @@ def test_journals(world: World) -> None:
     read_all(world)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(content=st.binary(max_size=300), where=st.sampled_from([MANIFEST, SAMPLES]))
 def test_bytes_in_place_of_a_file(world: World, content: bytes, where: str) -> None:
     """Whatever the bytes are."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eyechart.providers.base import Request
     from tests.conftest import Lab
 
-ROWS = 2_000
+ROWS = 1_000
 ANSWERS: dict[str, set[Any]] = {
     "bounded/parity": {"even", "odd"},
     "bounded/majority": {"x", "y"},
