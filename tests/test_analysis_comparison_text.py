@@ -65,8 +65,8 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
 
 
 def test_a_sentence_has_the_differences_of_its_table(lab: Lab) -> None:
-    """First minus second, and first over second, also where it begins with a second model that
-    counts exactly further; then the factor and the areas say whose they are.
+    """A difference is first minus second, and a factor first over second. If the second model
+    counts exactly further, the sentence begins with it, and says whose the factor and areas are.
     """
     sharp = run(lab, "scripted/sharp", right)
     blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")

@@ -33,7 +33,9 @@ class Finding:
     """The name of its `Kind`."""
     level: Level
     facts: Mapping[str, Any] = field(repr=False)
-    """Numbers and names, by the parameters of `Kind.words`; whole runs too, which are long."""
+    """What the sentence is made of: an entry for each parameter of `Kind.words`. Values may be
+    whole runs, so `repr` leaves them out.
+    """
     sentence: str
     """One sentence or more, which say the facts."""
     remedy: str = ""

@@ -93,8 +93,8 @@ FEW_PAIRS = Kind("few pairs", "warning", "two sides are compared on few rows", _
 
 
 def lines_apart(comparison: Comparison) -> Iterator[Finding]:
-    """How many conditions, and of those of both how many lines, each of two runs has that the other
-    one lacks; nothing of adaptive runs, which choose their lines.
+    """A finding if one of two runs has conditions that the other one lacks, or lines that it lacks
+    under a condition of both. Adaptive runs choose their lines, so nothing is said of them.
     """
     runs = comparison.runs
     if len(runs) != _TWO or any(one.adaptive for run in runs for one in run.conditions.values()):
@@ -177,7 +177,7 @@ def _settings(*, names: Sequence[str], settings: Mapping[str, Sequence[object]])
 
 
 def _values(setting: str, values: Sequence[object], names: Sequence[str]) -> Iterator[str]:
-    """Each value; of more than two runs with those that have it."""
+    """The text of each value; with more than two runs also the names of those that have it."""
     having: dict[str, list[str]] = {}
     for value, name in zip(values, names, strict=True):
         having.setdefault(setting_text(setting, value), []).append(name)

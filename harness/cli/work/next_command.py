@@ -105,7 +105,7 @@ def score_command(folders: Sequence[Path], judging: JudgeSettings) -> str:
 
 
 def _options(judging: JudgeSettings) -> list[str]:
-    """The options of a verb that judges runs so."""
+    """The options with which a verb judges runs by these settings; none for the default ones."""
     usual = JudgeSettings()
     return [
         word
