@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -37,8 +38,9 @@ def _colours() -> str:
     )
 
 
+@cache
 def environment() -> Environment:
-    """The templates of the pages."""
+    """The templates of the pages, each compiled once."""
     templates = Environment(
         loader=FileSystemLoader(ASSETS),
         autoescape=True,
