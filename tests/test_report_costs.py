@@ -78,7 +78,9 @@ def test_a_model_is_a_point(three: Section, tmp_path: Path) -> None:
     expected = [1000 * (100 * 2.5 + 10 * 10) / 1e6, 1000 * (100 * 2 + 30 * 8) / 1e6]
     assert [row["model"] for row in rows] == list(MODELS[:2])
     assert [row["x"] for row in rows] == pytest.approx(expected)
-    assert re.fullmatch(r"at the prices of 20\d\d-\d\d-\d\d \(genai-prices.*\)", dollars.note)
+    assert re.fullmatch(
+        r"Dollars are at the prices of 20\d\d-\d\d-\d\d \(genai-prices.*\)\.", dollars.note
+    )
     for figure in (tokens, dollars):
         spec = complete_spec("lab/ones", figure, figure.panels[0])
         check_valid(spec)

@@ -158,4 +158,6 @@ def test_the_picture(lab: Lab) -> None:
     }
     page = lab.folder / "page.html"
     assert lab.bench("report", run, probe, "-o", page).code == 0
-    assert "What fails first" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "What fails first" in text
+    assert text.count("Bars are 95 % intervals;") == 1  # other charts: the smallest and largest value

@@ -31,6 +31,8 @@ from eyechart.harness.spec import Condition
 
 Marks: TypeAlias = dict[str, str | float]
 """The fields of every row of a series: colour, dash, marks, name in tooltips."""
+_FEW_CURVES = 4
+"""So many curves can be read in a small panel."""
 _BEYOND = {("low", "<"): -1, ("high", ">"): 1}
 """Open ends of an interval, which are drawn to the edge of the chart."""
 MOST_TOGETHER = len(SERIES_LIGHT)
@@ -67,7 +69,7 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
     which = "all models" if len(models) == of else f"the first {len(models)} of {of} models"
     panel = Panel(which, title, panel_rows(section, marked))
     spec = _spec(section, look, len(models))
-    return Figure("together", "Accuracy by length", spec, (panel,), look)
+    return Figure("together", "Accuracy by length", spec, (panel,), look, least=420)
 
 
 def accuracy_figure(section: Section) -> Figure:
@@ -85,7 +87,15 @@ def accuracy_figure(section: Section) -> Figure:
             others = [one for one in marked if one not in shown]
             data = panel_rows(section, shown) | {"others": _other_rows(others)}
             panels.append(Panel(model, ", ".join(filter(None, (name, title))), data))
-    return Figure("accuracy", "Accuracy by length", _spec(section, look, most), tuple(panels), look)
+    curves = max((len(panel.data["estimate"]) for panel in panels), default=0)
+    return Figure(
+        "accuracy",
+        "Accuracy by length",
+        _spec(section, look, most),
+        tuple(panels),
+        look,
+        least=280 if curves <= _FEW_CURVES else 440,
+    )
 
 
 def _parts(

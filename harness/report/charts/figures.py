@@ -13,7 +13,7 @@ from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.comparison.signed_text import points_text, printed
 from eyechart.harness.analysis.samples.details import FIRST_ROUNDED
 from eyechart.harness.report.charts import charts
-from eyechart.harness.report.charts.looks import Look
+from eyechart.harness.report.charts.looks import OUTCOME_COLOURS, Look
 from eyechart.harness.report.charts.panels import (
     Figure,
     Panel,
@@ -61,7 +61,17 @@ def outcomes_figure(section: Section) -> Figure:
     spec = charts.outcomes_chart(
         sorted({*map(section.shown_as, section.every_length)}), section.over
     )
-    return Figure("outcomes", "Outcomes by length", spec, tuple(panels), lengths=False)
+    seen = {row["outcome"] for panel in panels for row in panel.data["outcomes"]}
+    return Figure(
+        "outcomes",
+        "Outcomes by length",
+        spec,
+        tuple(panels),
+        lengths=False,
+        hint="What became of the samples of each condition.",
+        swatches={name: colour for name, colour in OUTCOME_COLOURS.items() if name in seen},
+        least=230,
+    )
 
 
 def answer_figures(section: Section) -> list[Figure]:
@@ -88,9 +98,31 @@ def answer_figures(section: Section) -> list[Figure]:
     given, commonest = charts.answers_chart(look), charts.common_answers_chart()
     signed = charts.error_chart(look, section.lengths, section.over)
     answer_charts = [
-        Figure("answers", "Answers against right ones", given, tuple(pairs), look, lengths=False),
-        Figure("common", "The commonest answers", commonest, tuple(common), lengths=False),
-        Figure("error", "Signed error by length", signed, tuple(errors), look),
+        Figure(
+            "answers",
+            "Answers against right ones",
+            given,
+            tuple(pairs),
+            look,
+            lengths=False,
+            hint="Larger marks are more samples; on the dashed line an answer is right.",
+        ),
+        Figure(
+            "common",
+            "The commonest answers",
+            commonest,
+            tuple(common),
+            lengths=False,
+            hint="Bars: how often a number was the answer. Ticks: how often it was right.",
+        ),
+        Figure(
+            "error",
+            "Signed error by length",
+            signed,
+            tuple(errors),
+            look,
+            hint="Medians, and the range of the middle 80 % of answers.",
+        ),
     ]
     return [figure for figure in answer_charts if figure.panels]
 
@@ -203,9 +235,10 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
             for key, rows in panels.items()
         )
         is_same = all(effect.compared.same_targets for effect in axis_effects)
-        note = "on the same samples" if is_same else "on other rows of the same length"
+        where = "on the same samples" if is_same else "on other rows of the same length"
+        hint = f"Difference in accuracy from {look.colours[0]} {where}, with 95 % intervals."
         title = f"What {axis.replace('_', ' ')} changes"
-        axis_figures.append(Figure(f"effect-{axis}", title, spec, shown, look, note=note))
+        axis_figures.append(Figure(f"effect-{axis}", title, spec, shown, look, hint=hint))
     return axis_figures
 
 

@@ -52,7 +52,16 @@ def heat_map_figure(section: Section) -> Figure | None:
     if not made:
         return None
     spec = _heat_map(axis, section.axes[axis], section.every_length, section.over)
-    return Figure("position", f"Accuracy by {axis} and length", spec, made, lengths=False)
+    return Figure(
+        "position",
+        f"Accuracy by {axis} and length",
+        spec,
+        made,
+        lengths=False,
+        hint="Numbers are the accuracy in percent; the fuller the colour, the higher.",
+        least=360,
+        below=30,
+    )
 
 
 @kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -13,8 +13,6 @@ from eyechart.harness.report.charts.looks import Look, Spec
 from eyechart.harness.report.page.section import UNITS, Section, Series
 
 Rows = list[dict[str, Any]]
-FEW_CURVES = 4
-"""So many curves can be read in a small panel."""
 TALL, MOST_TALL = 0.3, 380
 """Height of curves on the page: the share of the width of their panel, and most pixels."""
 
@@ -40,7 +38,15 @@ class Figure:
     lengths: bool = True
     """Whether the x axis is a length whose unit can be chosen."""
     note: str = ""
-    """A note on the samples that were compared, or on what is published."""
+    """What is said of its data, on the page and in papers."""
+    hint: str = ""
+    """How its marks are read: what the page says above it."""
+    swatches: Mapping[str, str] = field(default_factory=dict)
+    """A legend that cannot be clicked: name -> colour."""
+    least: int = 270
+    """The smallest width of a panel on the page, in pixels."""
+    below: int = 0
+    """The height of a legend that the spec has below the chart, in pixels."""
     source: str = ""
     """The source of what is published, for files."""
     reading: str = ""
@@ -49,22 +55,6 @@ class Figure:
     kinds: tuple[str, ...] = ()
     """Kinds of figures for papers, of those of its `PanelSource`, that show it below the curve of
     its run."""
-
-    @property
-    def least(self) -> int:
-        """The smallest width of a panel, in pixels; more curves need more."""
-        curves = max((len(panel.data.get("estimate", ())) for panel in self.panels), default=0)
-        return {
-            "accuracy": 280 if curves <= FEW_CURVES else 440,
-            "together": 420,
-            "outcomes": 230,
-            "known": 230,
-            "published": 360,
-            "published-writings": 360,
-            "position": 360,
-            "tokens": 360,
-            "dollars": 360,
-        }.get(self.kind, 270)
 
     @property
     def room(self) -> str:
@@ -83,8 +73,7 @@ class Figure:
         axis, title = 44, 30
         if parts:
             return int(sum(part["height"] for part in parts)) + axis + title
-        legend = title if self.kind == "position" else 0
-        return int(self.spec["height"]) + axis + legend
+        return int(self.spec["height"]) + axis + self.below
 
 
 DrawMore: TypeAlias = Callable[[Section], Sequence[Figure]]

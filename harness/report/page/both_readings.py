@@ -23,7 +23,21 @@ def known_figures(section: Section, gaps: Sequence[Gap]) -> list[Figure]:
         return []
     lengths = sorted({int(bar["length"]) for panel in panels for bar in panel.data["known"]})
     spec = charts.known_chart(lengths, section.over)
-    return [Figure("known", "Known and not said", spec, panels, lengths=False)]
+    return [
+        Figure(
+            "known",
+            "Known and not said",
+            spec,
+            panels,
+            lengths=False,
+            hint=(
+                "Replies and likelihoods of one model on the same rows: which of them are right. "
+                "Ticks: where the second part of a bar would end if the likelihood guessed."
+            ),
+            swatches=KNOWN_COLOURS,
+            least=230,
+        )
+    ]
 
 
 def known_table(section: Section, gaps: Sequence[Gap]) -> ReportTable:

@@ -38,6 +38,13 @@ _DOLLARS = _Measure(
 )
 
 
+_HINT = (
+    "One point for each model, with 95 % intervals of both: prompt and reply, as the mean of the "
+    "lengths that all models of a chart were asked. An effective length beyond what was tested is "
+    "drawn at the end of the tested range."
+)
+
+
 def cost_figures(section: Section) -> list[Figure]:
     """Effective length against tokens and against dollars, a panel for each condition; empty
     unless two models have replies with usage at the same lengths.
@@ -52,10 +59,20 @@ def cost_figures(section: Section) -> list[Figure]:
                 panels.append(Panel("", title, {"models": rows, "names": names}))
         if panels:
             lists = sorted({details.run.prices_of for details in section.runs} - {""})
-            note = f"at the prices of {', '.join(lists)}" if measure is _DOLLARS and lists else ""
+            is_priced = measure is _DOLLARS and lists
+            note = f"Dollars are at the prices of {', '.join(lists)}." if is_priced else ""
             spec = _chart(measure, section.lengths, section.unit)
             figures.append(
-                Figure(measure.kind, measure.title, spec, tuple(panels), lengths=False, note=note)
+                Figure(
+                    measure.kind,
+                    measure.title,
+                    spec,
+                    tuple(panels),
+                    lengths=False,
+                    note=note,
+                    hint=_HINT,
+                    least=360,
+                )
             )
     return figures
 

@@ -146,8 +146,6 @@ def _page(
             data=Markup(packed(_data(page_sections, tables, samples))),  # noqa: S704  base64
             chunks=samples.chunks,
             index=samples.index,
-            outcomes=looks.OUTCOME_COLOURS,
-            known_colours=looks.KNOWN_COLOURS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
             threshold=threshold_text(

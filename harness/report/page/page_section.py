@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-import numpy as np
-
 from eyechart.harness.analysis.comparison.effects import Effect
 from eyechart.harness.analysis.comparison.signed_text import printed
 from eyechart.harness.analysis.findings.finding import Finding
@@ -29,7 +27,6 @@ from eyechart.harness.report.page.page_tables import ReportTable
 from eyechart.harness.report.page.section import Section
 from eyechart.harness.report.published.published import published_figures
 from eyechart.harness.report.published.published_file import PublishedFile
-from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
@@ -111,11 +108,6 @@ class PageSection:
     def moved_under_panels(self) -> bool:
         """Whether each model has exactly one panel, so that its sentences can stand under it."""
         return len(self.moved) > 1 and len(self.panels) == len(self.moved)
-
-    @cached_property
-    def outcomes(self) -> set[str]:
-        counts = np.concatenate([details.run.outcomes for details in self.section.runs])
-        return {OUTCOMES[place] for place in np.flatnonzero(counts.any(axis=0))}
 
     @property
     def anchor(self) -> str:

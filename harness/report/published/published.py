@@ -52,4 +52,4 @@ def _sourced(figure: Figure, file: PublishedFile) -> Figure:
     """With the source of its grey marks after one that it has already, such as models."""
     note = f"Grey: published, not measured here. {figure.note} Source: {file.cited}."
     source = "; ".join(filter(None, (figure.source, file.source)))
-    return replace(figure, lengths=False, note=note, source=source)
+    return replace(figure, lengths=False, note=note, source=source, least=360)

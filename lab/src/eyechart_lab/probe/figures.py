@@ -152,6 +152,7 @@ def _draw(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
 
 
 _SHARES = Look(SHARES, (), "what")
+_LINES = "vertical lines are effective lengths"
 
 
 def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
@@ -206,6 +207,7 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
             tuple(panels),
             _SHARES,
             note=note + " ".join(said),
+            hint=f"Bars are 95 % intervals; {_LINES}.",
             kinds=(_PROBE, _FIRST),
         )
 
@@ -297,6 +299,7 @@ def _figure(
         tuple(panels),
         look,
         note=note,
+        hint=f"Points are means, bars reach from the smallest to the largest value; {_LINES}.",
         reading=shown.reading,
         kinds=(_PROBE,),
     )
