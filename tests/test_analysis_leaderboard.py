@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+import shutil
 import time
 from datetime import datetime, timedelta
 from functools import partial
@@ -379,6 +381,21 @@ class TestDates:
         old = [row | {"date": "2999-01-01"} for row in rows(made(lab))]
         merged = merge([], old)
         assert (len(merged.rows), len(merged.ahead)) == (2, 2)
+
+    def test_a_run_is_named_in_place_of_which_a_later_one_is_ranked(self, lab: Lab) -> None:
+        """In one line, with the later run; or with the date of the file's row, if that is later."""
+        older, newer = made(lab).folder, lab.folder / "newer"
+        shutil.copytree(older, newer)
+        manifest = json.loads((older / MANIFEST).read_text())
+        (older / MANIFEST).write_text(json.dumps(manifest | {"updated": "2020-01-01T00:00:00"}))
+        board = lab.folder / "board.csv"
+        said = f"bench: left out: {older}: of runs with equal settings the latest is ranked: "
+        for named in ((older, newer, newer), (newer, older)):
+            done = made_by(lab, *named, "-o", board)
+            assert (done.code, done.err) == (0, f"{said}{newer}\n")
+        done = made_by(lab, older, "-o", board)
+        assert done.err.startswith(f"{said}the file has a row of {manifest['updated']}\n")
+        assert done.code == 2
 
     def test_clocks_may_differ_by_a_day(self, lab: Lab) -> None:
         """A row of this morning on the other side of the earth is later than yesterday's."""

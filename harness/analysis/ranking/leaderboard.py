@@ -190,15 +190,17 @@ def merge(
     then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
+    new = list(rows)
     latest: dict[tuple[str, ...], Row] = {}
     of_models: defaultdict[tuple[str, str], Row] = defaultdict(dict)
-    for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
-        key = (*(row[name] for name in KEY), row["task_version"], _samples(row))
+    for row in sorted([*before, *new], key=lambda row: _when(row, limit)):
+        key = _same(row)
         known = of_models[row["model"], row["task"]]
         known |= {name: row[name] for name in columns.OF_MODEL if row[name]}
         row.update(known)
         latest[key] = row
     kept = list(latest.values())
+    replaced = [(row, later) for row in new if (later := latest[_same(row)]) is not row]
     left_out: list[LeftOut] = []
     ahead = [
         f"{_named(row)}: dated {row['date']!r}, which is no date or lies in the "
@@ -236,7 +238,7 @@ def merge(
                 left_out.append(LeftOut(_named(row), *_difference(row, reference)))
     chosen.sort(key=_rank, reverse=True)
     chosen.sort(key=_group)
-    return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
+    return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead), tuple(replaced))
 
 
 def enter_standings(
@@ -267,6 +269,11 @@ def _when(row: Row, limit: datetime) -> datetime:
         return _EARLIEST
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return _EARLIEST if date > limit else date
+
+
+def _same(row: Row) -> tuple[str, ...]:
+    """What two rows share of which the later one replaces the other."""
+    return (*(row[name] for name in KEY), row["task_version"], _samples(row))
 
 
 def _group(row: Row) -> tuple[str, ...]:

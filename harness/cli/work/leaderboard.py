@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -261,7 +261,7 @@ def _entered(
     merged = merge([row for _, rows in new for row in rows], before)
     for line in merged.ahead:
         warn(line)
-    for line in left_out_lines(merged.left_out):
+    for line in left_out_lines([*_replaced(merged, new), *merged.left_out]):
         warn(f"left out: {line}")
     chosen = set(map(id, merged.rows))
     here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
@@ -272,6 +272,19 @@ def _entered(
         [section.standing for section in ranked],
     )
     return merged, ranked
+
+
+def _replaced(
+    merged: Leaderboard, new: Sequence[tuple[JudgedRun, Sequence[Row]]]
+) -> Iterator[LeftOut]:
+    """Each run that has a row in place of which that of a later run is there."""
+    folders = {id(row): run.folder for run, rows in new for row in rows}
+    pairs = ((folders[id(row)], folders.get(id(later)), later) for row, later in merged.replaced)
+    for (folder, other), later in {(one, other): later for one, other, later in pairs}.items():
+        if folder != other:
+            latest = f"the file has a row of {later['date']}" if other is None else str(other)
+            reason = f"of runs with equal settings the latest is ranked: {latest}"
+            yield LeftOut(str(folder), reason, "of which a later run has equal settings")
 
 
 def document(output: Path, ranked: Sequence[Section], at: Sequence[int] = ()) -> dict[str, Any]:
