@@ -246,6 +246,15 @@ class TestLeftOut:
         assert "left out" in done.err
         assert "2 rows" in done.out
         made_by(lab, broken).one_line(1, "left out", "cannot be read")
+        assert made_by(lab, "--format", "markdown").code == 0
+
+    def test_no_manifest_that_can_be_read(self, lab: Lab) -> None:
+        """Is an error where all runs are taken too, at each door; nothing is written."""
+        (made(lab).folder / MANIFEST).write_text("{")
+        made_by(lab).one_line(1, "left out", "cannot be read")
+        assert made_by(lab, "--json").code == 1
+        assert made_by(lab, "--format", "markdown").code == 1
+        assert not (lab.out / "leaderboard.csv").exists()
 
     def test_a_manifest_that_cannot_be_read_beside_a_sound_one(self, lab: Lab) -> None:
         """Costs its own run alone, also where both were named; the exit code tells."""

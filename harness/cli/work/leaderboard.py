@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ def leaderboard(
     is_named = output is not None
     if form is not None and not is_named:
         _check_files({"--readme": readme, "--ranks-only": ranks_only})
-        return _print_alone(folders or _all_runs(out), judging, at, form)
+        return _print_alone(folders, folders or _all_runs(out), judging, at, form)
     output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
@@ -89,12 +89,17 @@ def leaderboard(
         print_document(document(output, ranked, at))
     elif form is not None:
         _print_for_paper(ranked, at, form)
-    elif used or not folders:
+    elif used:
         print_standings(ranked, at, all_findings=all_findings)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
-    return INCOMPLETE if set(folders) - used else COMPLETE
+    return _code(folders, used)
+
+
+def _code(named: Sequence[Path], used: Collection[Path]) -> int:
+    """The exit code where the runs in `used` could be read, of those named or else of all."""
+    return COMPLETE if used and set(named) <= set(used) else INCOMPLETE
 
 
 def _all_runs(out: Path) -> list[Path]:
@@ -112,13 +117,17 @@ def _check_files(options: Mapping[str, object]) -> None:
 
 
 def _print_alone(
-    folders: Sequence[Path], judging: JudgeSettings, at: Sequence[int], form: str
+    named: Sequence[Path],
+    folders: Sequence[Path],
+    judging: JudgeSettings,
+    at: Sequence[int],
+    form: str,
 ) -> int:
-    """Prints the tables for papers of these runs, and writes nothing."""
+    """Prints the tables for papers of the runs in `folders`, and writes nothing."""
     new = _readable(folders, judging, at)
     _, ranked = _entered(new, [])
     _print_for_paper(ranked, at, form)
-    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
+    return _code(named, [run.folder for run, _ in new])
 
 
 def _print_for_paper(ranked: Sequence[Section], at: Sequence[int], form: str) -> None:
