@@ -120,6 +120,34 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
     assert ", p 0.001). Both effective lengths lie below the shortest line" in sentence
 
 
+@pytest.mark.parametrize(
+    ("wrong", "lengths", "p"),
+    [
+        ({5: 10}, "length 5", "p 0.004"),
+        ({3: 10, 5: 10}, "lengths 3, 5", "p 0.004"),
+        ({3: 10, 5: 8}, "lengths 3, 5", "p 0.004 to 0.008"),
+    ],
+)
+def test_the_p_values_of_the_lines(lab: Lab, wrong: dict[int, int], lengths: str, p: str) -> None:
+    """The least and the largest; equal ones, and that of one line, stand there once. `wrong`:
+    length -> rows.
+    """
+    first = read_run(run(lab, "scripted/a", samples=10))
+
+    def fails(request: Request) -> str:
+        sample = request.sample_id
+        is_wrong = any(
+            f"length={length}" in sample and f"index={index}" in sample
+            for length, rows in wrong.items()
+            for index in range(rows)
+        )
+        return "Final answer: 9" if is_wrong else right(request)
+
+    second = read_run(run(lab, "scripted/b", fails, samples=10))
+    said = verdict_text(compare_runs(first, second))
+    assert f"Accuracy differs at {lengths} ({p}, exact McNemar" in said
+
+
 def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     """One model fails on one length, the other on another: there is no single threshold."""
     one = run(lab, "scripted/a", wrong_from(0, length=3))

@@ -12,6 +12,7 @@ from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
 from eyechart.harness.analysis.comparison.signed_text import signed_end, with_ends
 from eyechart.harness.analysis.findings.not_known import alike, facts, under
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.effective_length import limited_by
 from eyechart.harness.analysis.samples.doing import VerbPhrase, doing
 from eyechart.harness.settings.judging import MARGIN, Margin, factor_of
@@ -326,11 +327,12 @@ def _of_lines(comparison: Comparison) -> str:
     test = "McNemar" if comparison.is_paired else "Fisher"
     significant = sorted({line.length for line in comparison.significant})
     if significant:
-        least = min(p for _, p in tests)
+        p_values = [p for _, p in tests if p < SIGNIFICANT]
+        p = " to ".join(dict.fromkeys(map(p_text, (min(p_values), max(p_values)))))
         lengths = ", ".join(map(str, significant))
         return (
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_from(least)}, exact {test} with Holm's correction for {_tests(comparison)})"
+            f"(p {p}, exact {test} with Holm's correction for {_tests(comparison)})"
         )
     if not tests:
         return "no line is in both"
@@ -363,10 +365,6 @@ def _tests(comparison: Comparison) -> str:
     return (
         f"{count:,} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
     )
-
-
-def _from(p: float) -> str:
-    return p_text(p) if p < _LEAST_P else f"from {p:.3f}"
 
 
 def p_text(p: float) -> str:
