@@ -61,7 +61,25 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
         "It is open whether scripted/a and scripted/b differ on lab/ones. Both effective lengths "
         "lie beyond the longest line. Area 1.00 against 1.00"
     )
-    assert ". 4 pairs and 2 tests can show no fall from 90 %" in sentence
+    assert ". With 4 pairs and 2 tests no difference can reach p < 0.05, however large." in sentence
+
+
+@pytest.mark.parametrize(
+    ("pairs", "shown"),
+    [
+        (6, "no difference can reach p < 0.05, however large"),
+        (7, "even a fall from 90 % to 0 % may be missed"),
+        (9, "a fall from 90 % to 7 % can be shown"),
+    ],
+)
+def test_what_pairs_can_show(lab: Lab, pairs: int, shown: str) -> None:
+    """Where all pairs but none of the other side are right, 7 reach p < 0.05 in two tests."""
+    first, second = (read_run(run(lab, f"scripted/{name}", samples=pairs)) for name in "ab")
+    said = verdict_text(compare_runs(first, second))
+    assert f"With {pairs} pairs and 2 tests {shown}" in said
+    third = read_run(run(lab, "scripted/c", lambda _: "Final answer: 9", samples=pairs))
+    differ = "Accuracy differs at lengths 3, 5" in verdict_text(compare_runs(first, third))
+    assert differ == (not shown.startswith("no"))
 
 
 def test_a_sentence_has_the_differences_of_its_table(lab: Lab) -> None:
@@ -245,7 +263,7 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
     lab.asked(few)
     lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
     sentence = verdict_text(compare_runs(first, read_run(few.folder)))
-    assert "The 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
+    assert "With the 60 pairs of the largest line and 2 tests a fall from 90 % to " in sentence
 
 
 def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:

@@ -342,21 +342,25 @@ def _of_lines(comparison: Comparison) -> str:
             f"{_tests(comparison)})"
         )
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
-    fall = smallest_fall(most, len(tests) + comparison.other_tests)
-    shown = (
-        f"no fall from {100 * FROM:.0f} %"
-        if fall is None
-        else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
-    )
     pairs = (
         f"{most} pair{'s' * (most != 1)}"
         if least == most
         else f"the {most} pairs of the largest line"
     )
     return (
-        "no single line shows a difference (exact McNemar with Holm's correction). "
-        f"{pairs[:1].upper()}{pairs[1:]} and {_tests(comparison)} can show {shown}"
+        "no single line shows a difference (exact McNemar with Holm's correction). With "
+        f"{pairs} and {_tests(comparison)} "
+        f"{_can_show(most, len(tests) + comparison.other_tests)}"
     )
+
+
+def _can_show(pairs: int, tests: int) -> str:
+    """What a line of so many pairs shows with a power of 80 %, beside so many tests."""
+    if 2 * 0.5**pairs >= SIGNIFICANT / tests:
+        return f"no difference can reach p < {SIGNIFICANT:g}, however large"
+    if (fall := smallest_fall(pairs, tests)) is None:
+        return f"even a fall from {100 * FROM:.0f} % to 0 % may be missed"
+    return f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} % can be shown"
 
 
 def _tests(comparison: Comparison) -> str:
