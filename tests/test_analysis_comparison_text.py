@@ -182,22 +182,26 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
         (1.0, 0.5, 1.5, "a factor of 2.00 (95 % interval 1.41 to 2.83)"),
         (1.0, 0.5, math.inf, "a factor of 2.00 (95 %: at least 1.41)"),
         (-1.0, -math.inf, -0.5, "a factor of 0.500 (95 %: at most 0.707)"),
-        (math.inf, 0.5, math.inf, "a factor without upper limit (95 %: at least 1.41)"),
-        (math.nan, -math.inf, math.inf, "a factor that the answers limit in neither direction"),
+        (math.inf, 0.5, math.inf, "a factor of at least 1.41 (95 %)"),
+        (-math.inf, -math.inf, -0.5, "a factor of at most 0.707 (95 %)"),
     ],
 )
 def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, text: str) -> None:
-    """Octaves are written as factors; an end that is not limited is left open."""
+    """Octaves are written as factors; an end that is not limited is left open, with the words of
+    the table.
+    """
     length, ends = Bound("=", 10.0), np.array([[low], [high]])
     found = LengthDifference(length, length, middle, low, high, True, ends, 1.0)
     assert factor_text(found) == text
+    assert factor_span(found) in factor_cell(found)
+    assert factor_span(found) in text
 
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
         (-0.5, 0.5, "). A factor of 1.6 would have been found with a power of 80 %"),
-        (-0.5, math.inf, "(95 %: at least 0.707). Area"),
+        (-0.5, math.inf, ": a factor of at least 0.707 (95 %). Area"),
     ],
 )
 def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str) -> None:

@@ -221,17 +221,16 @@ def area_text(area: PairedArea, of_first: str = "", of_second: str = "") -> str:
 
 
 def factor_text(length: LengthDifference) -> str:
-    """The factor between two effective lengths with its interval, as far as they are limited."""
-    middle, low, high = length.factors
-    if low is None and high is None:
-        return "a factor that the answers limit in neither direction"
-    if middle is None:
-        limit = "upper" if low is not None else "lower"
-        return f"a factor without {limit} limit ({_interval(length)})"
+    """The factor between two effective lengths with its interval, which alone is said where the
+    factor is not known.
+    """
+    if (middle := length.factors[0]) is None:
+        return f"a factor of {factor_span(length)} (95 %)"
     return f"a factor of {number_text(middle)} ({_interval(length)})"
 
 
 def factor_span(length: LengthDifference) -> str:
+    """`1.41 to 2.83`, `at least 1.41`, `at most 2.83`, `not limited`: an interval of factors."""
     _, low, high = length.factors
     if low is not None and high is not None:
         return f"{number_text(low)} to {number_text(high)}"
@@ -262,8 +261,6 @@ def _factor_of_behind(comparison: Comparison) -> str:
     of the table, and mostly below 1.
     """
     length = comparison.length
-    if length.factors == (None, None, None):
-        return factor_text(length)
     of_first, of_second = _of_sides(comparison)
     if length.factors[0] is None:
         return f"the length {of_first} is {factor_span(length)} times that {of_second} (95 %)"
