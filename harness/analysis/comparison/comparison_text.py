@@ -123,6 +123,8 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     if comparison.significant or not comparison.lines or verdict in ("limited", "lines", "open"):
         said.append(_of_lines(comparison))
     said.append(_each_way(comparison))
+    if comparison.other_tests and any("95 %" in one for one in said):
+        said.append("intervals are those of this pair alone, without a correction for the others")
     return _sentences(said)
 
 
