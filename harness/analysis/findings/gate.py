@@ -72,9 +72,8 @@ def of_baseline(run: JudgedRun, judging: JudgeSettings) -> Iterator[Finding]:
         )
     if (unlucky_by := luck(run)) is not None:
         remedy = ""
-        if (of_enough := _of_100(unlucky(_ENOUGH))) < _of_100(unlucky_by):
-            draws = named("draws", str(_ENOUGH))
-            remedy = f"save a run with {draws}: then up to {of_enough} of 100"
+        if _of_100(unlucky(_ENOUGH)) < _of_100(unlucky_by):
+            remedy = f"save a run with {named('draws', str(_ENOUGH))}, which is unlucky less often"
         yield UNLUCKY(remedy, of_100=_of_100(unlucky_by), alarms=MANY_ALARMS)
 
 
