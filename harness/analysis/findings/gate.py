@@ -11,7 +11,6 @@ from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.gate import (
     BASELINE,
     MANY_ALARMS,
-    UNJUDGED,
     GateResult,
     luck,
     unlucky,
@@ -22,7 +21,7 @@ from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.served import doubts
 from eyechart.harness.analysis.length.margin import is_at_floor
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
-from eyechart.harness.settings.judging import JudgeSettings
+from eyechart.harness.settings.judging import UNJUDGED, JudgeSettings
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
 
