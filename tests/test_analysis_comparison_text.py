@@ -166,6 +166,20 @@ def test_the_p_values_of_the_lines(lab: Lab, wrong: dict[int, int], lengths: str
     assert f"Accuracy differs at {lengths} ({p}, exact McNemar" in said
 
 
+def test_two_lines_with_one_nominal_length_are_told_apart(lab: Lab) -> None:
+    """Runs that were asked each other's lines have such ones; the sentence names both bands."""
+    lab.with_bands()
+    runs = []
+    for name, script in (("a", right), ("b", lambda _: "Final answer: 99")):
+        for lengths in ([2, 8, 32], [6, 8, 10]):
+            model, axes = f"scripted/{name}", {"separator": ["none"]}
+            wanted = lab.wanted(model=model, lengths=lengths, samples=20, axes=axes)
+            lab.asked(wanted, script)
+        runs.append(read_run(wanted.folder))
+    said = verdict_text(compare_runs(*runs))
+    assert "Accuracy differs at lengths 2, 6, 8 (5–16), 8 (7–8), 10, 32 (p < 0.001" in said
+
+
 def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     """One model fails on one length, the other on another: there is no single threshold."""
     one = run(lab, "scripted/a", wrong_from(0, length=3))

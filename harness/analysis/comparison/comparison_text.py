@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -324,13 +325,14 @@ def _of_lines(comparison: Comparison) -> str:
     """The lines whose accuracies differ, or the differences that they could have shown."""
     tests = comparison.lines
     test = "McNemar" if comparison.is_paired else "Fisher"
-    significant = sorted({line.length for line in comparison.significant})
-    if significant:
+    if comparison.significant:
+        named_so = Counter(line.length for line in {line.line for line, _ in tests})
+        lines = sorted({line.line for line in comparison.significant})
+        lengths = [str(one.length if named_so[one.length] == 1 else one) for one in lines]
         p_values = [p for _, p in tests if p < SIGNIFICANT]
         p = " to ".join(dict.fromkeys(map(p_text, (min(p_values), max(p_values)))))
-        lengths = ", ".join(map(str, significant))
         return (
-            f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
+            f"accuracy differs at length{'s' * (len(lengths) > 1)} {', '.join(lengths)} "
             f"(p {p}, exact {test} with Holm's correction for {_tests(comparison)})"
         )
     if not tests:
