@@ -37,7 +37,6 @@ from eyechart.providers.naming import turned_on
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
 _FILLED_LATER = (*columns.OF_MODEL, *columns.BY_TEST, "capacity")
-_SHOWN_FINGERPRINT = 8
 
 
 def run_rows(run: JudgedRun, at: Sequence[int] = ()) -> tuple[list[Row], list[LeftOut]]:
@@ -361,7 +360,7 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
     if _samples(row) == _samples(reference):
         name = next(name for name in OF_RUNS if row[name] != reference[name])
         return f"{name} is {row[name]}, and {reference[name]} elsewhere", f"with another {name}"
-    if row["adaptive"]:
+    if _seed(row) != _seed(reference):
         return f"{_seed(row)}, and {_seed(reference)} elsewhere", "with another seed"
     if lengths != reference_lengths:
         elsewhere = ", ".join(reference_lengths)
@@ -372,7 +371,8 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
             f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere",
             "with another number of samples",
         )
-    kind = "other rows of symbols or prompts"
-    fingerprints = [one["fingerprint"][:_SHOWN_FINGERPRINT] for one in (row, reference)]
-    found = f"fingerprint {fingerprints[0]}, {fingerprints[1]} elsewhere"
-    return f"{kind} ({found}; settings {row['settings']})", f"with {kind}"
+    why = f"the task file has changed, or only some were asked with {turned_on('exact')}"
+    return (
+        f"its prompts are not those of the others at equal seed, lengths and samples: {why}; ask "
+        "all of them again in one way"
+    ), "with other prompts"
