@@ -298,13 +298,13 @@ class TestRefused:
 
     def test_a_run_with_itself(self, lab: Lab) -> None:
         """And the way to compare conditions."""
-        self.refuse(lab, "is both runs", "--axis AXIS=VALUE,VALUE", model="scripted/a")
+        self.refuse(lab, "is named twice; --axis AXIS=VALUE,VALUE compares two", model="scripted/a")
 
     def test_one_run_and_the_same_three_times(self, lab: Lab) -> None:
         """Two or more are compared, and each is another one."""
         folder = run(lab, "scripted/a")
         lab.bench("compare", folder).one_line(2, "two runs or more, not 1", "--axis")
-        lab.bench("compare", folder, folder, folder).one_line(2, "is both runs")
+        lab.bench("compare", folder, folder, folder).one_line(2, "is named twice")
 
     def test_nothing_in_common(self, lab: Lab) -> None:
         """Neither condition nor length."""

@@ -61,7 +61,25 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
         "It is open whether scripted/a and scripted/b differ on lab/ones. Both effective lengths "
         "lie beyond the longest line. Area 1.00 against 1.00"
     )
-    assert ". 4 pairs and 2 tests can show no fall from 90 %" in sentence
+    assert ". With 4 pairs and 2 tests no difference can reach p < 0.05, however large." in sentence
+
+
+@pytest.mark.parametrize(
+    ("pairs", "shown"),
+    [
+        (6, "no difference can reach p < 0.05, however large"),
+        (7, "even a fall from 90 % to 0 % may be missed"),
+        (9, "a fall from 90 % to 7 % can be shown"),
+    ],
+)
+def test_what_pairs_can_show(lab: Lab, pairs: int, shown: str) -> None:
+    """Where all pairs but none of the other side are right, 7 reach p < 0.05 in two tests."""
+    first, second = (read_run(run(lab, f"scripted/{name}", samples=pairs)) for name in "ab")
+    said = verdict_text(compare_runs(first, second))
+    assert f"With {pairs} pairs and 2 tests {shown}" in said
+    third = read_run(run(lab, "scripted/c", lambda _: "Final answer: 9", samples=pairs))
+    differ = "Accuracy differs at lengths 3, 5" in verdict_text(compare_runs(first, third))
+    assert differ == (not shown.startswith("no"))
 
 
 def test_a_sentence_has_the_differences_of_its_table(lab: Lab) -> None:
@@ -120,6 +138,48 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
     assert ", p 0.001). Both effective lengths lie below the shortest line" in sentence
 
 
+@pytest.mark.parametrize(
+    ("wrong", "lengths", "p"),
+    [
+        ({5: 10}, "length 5", "p 0.004"),
+        ({3: 10, 5: 10}, "lengths 3, 5", "p 0.004"),
+        ({3: 10, 5: 8}, "lengths 3, 5", "p 0.004 to 0.008"),
+    ],
+)
+def test_the_p_values_of_the_lines(lab: Lab, wrong: dict[int, int], lengths: str, p: str) -> None:
+    """The least and the largest; equal ones, and that of one line, stand there once. `wrong`:
+    length -> rows.
+    """
+    first = read_run(run(lab, "scripted/a", samples=10))
+
+    def fails(request: Request) -> str:
+        sample = request.sample_id
+        is_wrong = any(
+            f"length={length}" in sample and f"index={index}" in sample
+            for length, rows in wrong.items()
+            for index in range(rows)
+        )
+        return "Final answer: 9" if is_wrong else right(request)
+
+    second = read_run(run(lab, "scripted/b", fails, samples=10))
+    said = verdict_text(compare_runs(first, second))
+    assert f"Accuracy differs at {lengths} ({p}, exact McNemar" in said
+
+
+def test_two_lines_with_one_nominal_length_are_told_apart(lab: Lab) -> None:
+    """Runs that were asked each other's lines have such ones; the sentence names both bands."""
+    lab.with_bands()
+    runs = []
+    for name, script in (("a", right), ("b", lambda _: "Final answer: 99")):
+        for lengths in ([2, 8, 32], [6, 8, 10]):
+            model, axes = f"scripted/{name}", {"separator": ["none"]}
+            wanted = lab.wanted(model=model, lengths=lengths, samples=20, axes=axes)
+            lab.asked(wanted, script)
+        runs.append(read_run(wanted.folder))
+    said = verdict_text(compare_runs(*runs))
+    assert "Accuracy differs at lengths 2, 6, 8 (5–16), 8 (7–8), 10, 32 (p < 0.001" in said
+
+
 def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     """One model fails on one length, the other on another: there is no single threshold."""
     one = run(lab, "scripted/a", wrong_from(0, length=3))
@@ -136,22 +196,26 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
         (1.0, 0.5, 1.5, "a factor of 2.00 (95 % interval 1.41 to 2.83)"),
         (1.0, 0.5, math.inf, "a factor of 2.00 (95 %: at least 1.41)"),
         (-1.0, -math.inf, -0.5, "a factor of 0.500 (95 %: at most 0.707)"),
-        (math.inf, 0.5, math.inf, "a factor without upper limit (95 %: at least 1.41)"),
-        (math.nan, -math.inf, math.inf, "a factor that the answers limit in neither direction"),
+        (math.inf, 0.5, math.inf, "a factor of at least 1.41 (95 %)"),
+        (-math.inf, -math.inf, -0.5, "a factor of at most 0.707 (95 %)"),
     ],
 )
 def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, text: str) -> None:
-    """Octaves are written as factors; an end that is not limited is left open."""
+    """Octaves are written as factors; an end that is not limited is left open, with the words of
+    the table.
+    """
     length, ends = Bound("=", 10.0), np.array([[low], [high]])
     found = LengthDifference(length, length, middle, low, high, True, ends, 1.0)
     assert factor_text(found) == text
+    assert factor_span(found) in factor_cell(found)
+    assert factor_span(found) in text
 
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
         (-0.5, 0.5, "). A factor of 1.6 would have been found with a power of 80 %"),
-        (-0.5, math.inf, "(95 %: at least 0.707). Area"),
+        (-0.5, math.inf, ": a factor of at least 0.707 (95 %). Area"),
     ],
 )
 def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str) -> None:
@@ -217,7 +281,7 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
     lab.asked(few)
     lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
     sentence = verdict_text(compare_runs(first, read_run(few.folder)))
-    assert "The 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
+    assert "With the 60 pairs of the largest line and 2 tests a fall from 90 % to " in sentence
 
 
 def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:

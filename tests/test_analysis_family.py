@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
 from eyechart.harness.analysis.findings.ranks import _ranks
 from eyechart.harness.analysis.findings.right_to import correction
 from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.length.limit import MIXED, Limit
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import CompareError
 from eyechart.harness.settings.judging import THRESHOLD
@@ -116,6 +118,11 @@ class TestFamily:
         count, pairs = len(alone.lines), max(line.n for line, _ in alone.lines)
         family = in_family([alone] * 3)[0]
         assert f"{said}{count} tests" in verdict_text(alone, None)
+        assert "this pair alone" not in verdict_text(alone, None)
+        alone_text = "Intervals are those of this pair alone"
+        assert alone_text in verdict_text(family, None)
+        length = replace(family.length, limits=(Limit(MIXED), Limit()))
+        assert alone_text not in verdict_text(replace(family, length=length), None)
         assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family, None)
         assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family.swapped, None)
         if sees > 4:

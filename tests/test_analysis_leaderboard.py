@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+import shutil
 import time
 from datetime import datetime, timedelta
 from functools import partial
@@ -244,6 +246,15 @@ class TestLeftOut:
         assert "left out" in done.err
         assert "2 rows" in done.out
         made_by(lab, broken).one_line(1, "left out", "cannot be read")
+        assert made_by(lab, "--format", "markdown").code == 0
+
+    def test_no_manifest_that_can_be_read(self, lab: Lab) -> None:
+        """Is an error where all runs are taken too, at each door; nothing is written."""
+        (made(lab).folder / MANIFEST).write_text("{")
+        made_by(lab).one_line(1, "left out", "cannot be read")
+        assert made_by(lab, "--json").code == 1
+        assert made_by(lab, "--format", "markdown").code == 1
+        assert not (lab.out / "leaderboard.csv").exists()
 
     def test_a_manifest_that_cannot_be_read_beside_a_sound_one(self, lab: Lab) -> None:
         """Costs its own run alone, also where both were named; the exit code tells."""
@@ -270,7 +281,7 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         ("more", "why"),
         [
-            ({"settings": Settings(seed=1)}, "other rows of symbols"),
+            ({"settings": Settings(seed=1)}, "seed=1, and seed=0 elsewhere"),
             ({"samples": 5}, "10 samples, and 8 elsewhere"),
             ({"lengths": [3, 7]}, "lengths 3, 7, and 3, 5 elsewhere"),
         ],
@@ -315,7 +326,7 @@ class TestLeftOut:
         merged = merge([*new, *old], old)
         assert {row["fingerprint"] for row in merged.rows} == {"0" * 16}
         assert len(merged.rows) == len(old)
-        assert "fingerprint" in str(merged.left_out[0])
+        assert "its prompts are not those of the others" in str(merged.left_out[0])
         one = [row for row in new if row["model"] == "scripted/a"]
         fewer = [row | {"n": "3"} for row in new]
         earlier = [row | {"date": "1999-01-01T00:00:00+00:00"} for row in new]
@@ -379,6 +390,21 @@ class TestDates:
         old = [row | {"date": "2999-01-01"} for row in rows(made(lab))]
         merged = merge([], old)
         assert (len(merged.rows), len(merged.ahead)) == (2, 2)
+
+    def test_a_run_is_named_in_place_of_which_a_later_one_is_ranked(self, lab: Lab) -> None:
+        """In one line, with the later run; or with the date of the file's row, if that is later."""
+        older, newer = made(lab).folder, lab.folder / "newer"
+        shutil.copytree(older, newer)
+        manifest = json.loads((older / MANIFEST).read_text())
+        (older / MANIFEST).write_text(json.dumps(manifest | {"updated": "2020-01-01T00:00:00"}))
+        board = lab.folder / "board.csv"
+        said = f"bench: left out: {older}: of runs with equal settings the latest is ranked: "
+        for named in ((older, newer, newer), (newer, older)):
+            done = made_by(lab, *named, "-o", board)
+            assert (done.code, done.err) == (0, f"{said}{newer}\n")
+        done = made_by(lab, older, "-o", board)
+        assert done.err.startswith(f"{said}the file has a row of {manifest['updated']}\n")
+        assert done.code == 2
 
     def test_clocks_may_differ_by_a_day(self, lab: Lab) -> None:
         """A row of this morning on the other side of the earth is later than yesterday's."""

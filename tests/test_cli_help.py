@@ -66,6 +66,20 @@ def test_what_is_used_most_stands_first(lab: Lab) -> None:
     assert said.index(first) < min(said.index(part) for part in said if part.startswith("What is"))
 
 
+def test_the_exit_codes_of_verdicts_are_a_table(lab: Lab) -> None:
+    """Of both verbs that have `--fail-if`, and of no other one."""
+    table = (
+        "Exit codes of --fail-if, each with its verdicts:\n"
+        "  worse           3 worse; 4 incomplete, not comparable\n"
+        "  undecided       3 worse; 4 undecided, incomplete, not comparable\n"
+        "  different       3 worse, better; 4 incomplete, not comparable\n"
+        "  not-equivalent  3 worse, better; 4 undecided, incomplete, not comparable\n"
+    )
+    have = [verb for verb in VERBS if "Exit codes of --fail-if" in lab.bench(*verb, "--help").out]
+    assert have == [("compare",), ("gate",)]
+    assert all(table in lab.bench(*verb, "--help").out for verb in have)
+
+
 def test_help_of_no_verb(lab: Lab) -> None:
     """The nearest one is named, else all."""
     lab.bench("help", "scoer").one_line(2, "'scoer'", "did you mean 'score'?")

@@ -360,8 +360,10 @@ class TestFolders:
         conditions = run.compare("separator", "none", "comma")
         assert conditions.change == "worse"
         assert "separator=none" in conditions._repr_html_()
-        with pytest.raises(CompareError, match="is both runs"):
-            eyechart.compare(run, run.folder)
+        twice: list[tuple[Any, ...]] = [(run, run.folder), ([other, run, run.folder],)]
+        for given in twice:
+            with pytest.raises(CompareError, match=r"is given 2 times; Run\.compare compares two"):
+                eyechart.compare(*given)
         with pytest.raises(UsageError, match="margin"):
             eyechart.compare(run, other, margin=1.5)
 

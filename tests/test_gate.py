@@ -152,7 +152,7 @@ def test_a_baseline_says_how_likely_it_is_unlucky(
     assert done.err == ""
     assert bool(line) == bool(said)
     assert said in line
-    assert ("save a run with --draws 4: then up to 3 of 100" in line) == (draws == 1)
+    assert ("save a run with --draws 4, which is unlucky less often" in line) == (draws == 1)
     compared = lab.bench("gate", path, new.parent)
     assert "5 pairs a line" in compared.out
     assert "have no partner" not in compared.out

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
+from eyechart.harness.errors import UNDECIDED, WORSE
 from eyechart.harness.settings.checks import NumberRange, OneOf, number_of, path, shown
 from eyechart.harness.settings.setting import (
     Judged,
@@ -32,13 +33,18 @@ MARGIN = 0.05
 NEAR = 0.05
 """How far a near answer is from its target at most, as a share of the target."""
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
-FAILING: Mapping[str, frozenset[str]] = {
-    "worse": frozenset({"worse"}),
-    "undecided": frozenset({"worse", "undecided"}),
-    "different": frozenset({"worse", "better"}),
-    "not-equivalent": frozenset({"worse", "better", "undecided"}),
+UNJUDGED = NOT_WHOLE, NOT_COMPARABLE = "incomplete", "not comparable"
+"""Verdicts besides those of a comparison, which never pass: the second side lacks samples of the
+first; something else than sight limits a length, or neither area can fall by more than the margin.
+"""
+_NOT_JUDGED = dict.fromkeys(UNJUDGED, UNDECIDED)
+FAILING: Mapping[str, Mapping[str, int]] = {
+    "worse": {"worse": WORSE, **_NOT_JUDGED},
+    "undecided": {"worse": WORSE, "undecided": UNDECIDED, **_NOT_JUDGED},
+    "different": {"worse": WORSE, "better": WORSE, **_NOT_JUDGED},
+    "not-equivalent": {"worse": WORSE, "better": WORSE, "undecided": UNDECIDED, **_NOT_JUDGED},
 }
-"""Value of `--fail-if` -> the verdicts that fail, besides those on runs that cannot be judged."""
+"""Value of `--fail-if` -> the verdicts that fail, with the exit code of each."""
 
 
 class _Threshold:
@@ -108,8 +114,7 @@ class JudgeSettings:
     )
     fail_if: str | None = setting(
         OneOf(*FAILING),
-        "End with 3 where one of the others is that, compared with the first, and with 4 where it "
-        "is open or cannot be judged, see bench gate --help.",
+        "Which verdicts end with exit code 3 or 4: --help lists them.",
         "|".join(FAILING),
         once=True,
         of="pairs",

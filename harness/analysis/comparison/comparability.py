@@ -70,8 +70,8 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
     problem = f"{first.folder} and {second.folder} cannot be compared"
     if first.real_folder == second.real_folder:
         raise CompareError(
-            f"{first.folder} is both runs; {named('axes', 'AXIS=VALUE,VALUE')} compares conditions "
-            "of one"
+            f"{first.folder} is named twice; {named('axes', 'AXIS=VALUE,VALUE')} compares two "
+            "conditions of one run"
         )
     if left.task != right.task:
         raise CompareError(f"{problem}: one is a run of {left.task}, the other of {right.task}")

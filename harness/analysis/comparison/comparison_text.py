@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -12,6 +13,7 @@ from eyechart.harness.analysis.comparison.paired_curves import PairedArea
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
 from eyechart.harness.analysis.comparison.signed_text import signed_end, with_ends
 from eyechart.harness.analysis.findings.not_known import alike, facts, under
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.effective_length import limited_by
 from eyechart.harness.analysis.samples.doing import VerbPhrase, doing
 from eyechart.harness.settings.judging import MARGIN, Margin, factor_of
@@ -122,6 +124,8 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     if comparison.significant or not comparison.lines or verdict in ("limited", "lines", "open"):
         said.append(_of_lines(comparison))
     said.append(_each_way(comparison))
+    if comparison.other_tests and any("95 %" in one for one in said):
+        said.append("intervals are those of this pair alone, without a correction for the others")
     return _sentences(said)
 
 
@@ -220,17 +224,16 @@ def area_text(area: PairedArea, of_first: str = "", of_second: str = "") -> str:
 
 
 def factor_text(length: LengthDifference) -> str:
-    """The factor between two effective lengths with its interval, as far as they are limited."""
-    middle, low, high = length.factors
-    if low is None and high is None:
-        return "a factor that the answers limit in neither direction"
-    if middle is None:
-        limit = "upper" if low is not None else "lower"
-        return f"a factor without {limit} limit ({_interval(length)})"
+    """The factor between two effective lengths with its interval, which alone is said where the
+    factor is not known.
+    """
+    if (middle := length.factors[0]) is None:
+        return f"a factor of {factor_span(length)} (95 %)"
     return f"a factor of {number_text(middle)} ({_interval(length)})"
 
 
 def factor_span(length: LengthDifference) -> str:
+    """`1.41 to 2.83`, `at least 1.41`, `at most 2.83`, `not limited`: an interval of factors."""
     _, low, high = length.factors
     if low is not None and high is not None:
         return f"{number_text(low)} to {number_text(high)}"
@@ -261,8 +264,6 @@ def _factor_of_behind(comparison: Comparison) -> str:
     of the table, and mostly below 1.
     """
     length = comparison.length
-    if length.factors == (None, None, None):
-        return factor_text(length)
     of_first, of_second = _of_sides(comparison)
     if length.factors[0] is None:
         return f"the length {of_first} is {factor_span(length)} times that {of_second} (95 %)"
@@ -324,13 +325,15 @@ def _of_lines(comparison: Comparison) -> str:
     """The lines whose accuracies differ, or the differences that they could have shown."""
     tests = comparison.lines
     test = "McNemar" if comparison.is_paired else "Fisher"
-    significant = sorted({line.length for line in comparison.significant})
-    if significant:
-        least = min(p for _, p in tests)
-        lengths = ", ".join(map(str, significant))
+    if comparison.significant:
+        named_so = Counter(line.length for line in {line.line for line, _ in tests})
+        lines = sorted({line.line for line in comparison.significant})
+        lengths = [str(one.length if named_so[one.length] == 1 else one) for one in lines]
+        p_values = [p for _, p in tests if p < SIGNIFICANT]
+        p = " to ".join(dict.fromkeys(map(p_text, (min(p_values), max(p_values)))))
         return (
-            f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_from(least)}, exact {test} with Holm's correction for {_tests(comparison)})"
+            f"accuracy differs at length{'s' * (len(lengths) > 1)} {', '.join(lengths)} "
+            f"(p {p}, exact {test} with Holm's correction for {_tests(comparison)})"
         )
     if not tests:
         return "no line is in both"
@@ -340,21 +343,25 @@ def _of_lines(comparison: Comparison) -> str:
             f"{_tests(comparison)})"
         )
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
-    fall = smallest_fall(most, len(tests) + comparison.other_tests)
-    shown = (
-        f"no fall from {100 * FROM:.0f} %"
-        if fall is None
-        else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
-    )
     pairs = (
         f"{most} pair{'s' * (most != 1)}"
         if least == most
         else f"the {most} pairs of the largest line"
     )
     return (
-        "no single line shows a difference (exact McNemar with Holm's correction). "
-        f"{pairs[:1].upper()}{pairs[1:]} and {_tests(comparison)} can show {shown}"
+        "no single line shows a difference (exact McNemar with Holm's correction). With "
+        f"{pairs} and {_tests(comparison)} "
+        f"{_can_show(most, len(tests) + comparison.other_tests)}"
     )
+
+
+def _can_show(pairs: int, tests: int) -> str:
+    """What a line of so many pairs shows with a power of 80 %, beside so many tests."""
+    if 2 * 0.5**pairs >= SIGNIFICANT / tests:
+        return f"no difference can reach p < {SIGNIFICANT:g}, however large"
+    if (fall := smallest_fall(pairs, tests)) is None:
+        return f"even a fall from {100 * FROM:.0f} % to 0 % may be missed"
+    return f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} % can be shown"
 
 
 def _tests(comparison: Comparison) -> str:
@@ -363,10 +370,6 @@ def _tests(comparison: Comparison) -> str:
     return (
         f"{count:,} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
     )
-
-
-def _from(p: float) -> str:
-    return p_text(p) if p < _LEAST_P else f"from {p:.3f}"
 
 
 def p_text(p: float) -> str:

@@ -15,15 +15,11 @@ from eyechart.harness.analysis.comparison.length_difference import mean_differen
 from eyechart.harness.analysis.comparison.paired_curves import paired
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
-from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE
-from eyechart.harness.settings.judging import FAILING, Margin
+from eyechart.harness.errors import COMPLETE
+from eyechart.harness.settings.judging import FAILING, NOT_COMPARABLE, NOT_WHOLE, Margin
 
 BASELINE = "the baseline"
 """The name of a saved side in sentences."""
-UNJUDGED = NOT_WHOLE, NOT_COMPARABLE = "incomplete", "not comparable"
-"""Verdicts besides those of a comparison, which never pass: the second side lacks samples of the
-first; something else than sight limits a length, or neither area can fall by more than the margin.
-"""
 _MOST_WITHOUT = 0.05
 """Share of the first side's samples that may lack a partner."""
 MANY_ALARMS = 0.1
@@ -94,7 +90,7 @@ class GateResult:
 
     def fails(self, fail_if: str) -> bool:
         """Whether a command with this `--fail-if` fails."""
-        return self.verdict in (*FAILING[fail_if], *UNJUDGED)
+        return self.verdict in FAILING[fail_if]
 
 
 def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -> GateResult:
@@ -117,10 +113,6 @@ def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -
 
 
 def exit_code(several: Collection[GateResult], fail_if: str) -> int:
-    """`WORSE` if a verdict is worse or better, and `fail_if` names that; else `UNDECIDED` if one is
-    open, and `fail_if` names that, or a side cannot be judged.
-    """
-    failing = {one.verdict for one in several if one.fails(fail_if)}
-    if failing & {"worse", "better"}:
-        return WORSE
-    return UNDECIDED if failing else COMPLETE
+    """The least exit code of the verdicts that fail: `WORSE` comes before `UNDECIDED`."""
+    codes = [FAILING[fail_if][one.verdict] for one in several if one.fails(fail_if)]
+    return min(codes, default=COMPLETE)

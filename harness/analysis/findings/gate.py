@@ -11,7 +11,6 @@ from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.gate import (
     BASELINE,
     MANY_ALARMS,
-    UNJUDGED,
     GateResult,
     luck,
     unlucky,
@@ -22,7 +21,7 @@ from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.served import doubts
 from eyechart.harness.analysis.length.margin import is_at_floor
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
-from eyechart.harness.settings.judging import JudgeSettings
+from eyechart.harness.settings.judging import UNJUDGED, JudgeSettings
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
 
@@ -72,9 +71,8 @@ def of_baseline(run: JudgedRun, judging: JudgeSettings) -> Iterator[Finding]:
         )
     if (unlucky_by := luck(run)) is not None:
         remedy = ""
-        if (of_enough := _of_100(unlucky(_ENOUGH))) < _of_100(unlucky_by):
-            draws = named("draws", str(_ENOUGH))
-            remedy = f"save a run with {draws}: then up to {of_enough} of 100"
+        if _of_100(unlucky(_ENOUGH)) < _of_100(unlucky_by):
+            remedy = f"save a run with {named('draws', str(_ENOUGH))}, which is unlucky less often"
         yield UNLUCKY(remedy, of_100=_of_100(unlucky_by), alarms=MANY_ALARMS)
 
 

@@ -37,7 +37,6 @@ from eyechart.providers.naming import turned_on
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
 _FILLED_LATER = (*columns.OF_MODEL, *columns.BY_TEST, "capacity")
-_SHOWN_FINGERPRINT = 8
 
 
 def run_rows(run: JudgedRun, at: Sequence[int] = ()) -> tuple[list[Row], list[LeftOut]]:
@@ -190,15 +189,17 @@ def merge(
     then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
+    new = list(rows)
     latest: dict[tuple[str, ...], Row] = {}
     of_models: defaultdict[tuple[str, str], Row] = defaultdict(dict)
-    for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
-        key = (*(row[name] for name in KEY), row["task_version"], _samples(row))
+    for row in sorted([*before, *new], key=lambda row: _when(row, limit)):
+        key = _same(row)
         known = of_models[row["model"], row["task"]]
         known |= {name: row[name] for name in columns.OF_MODEL if row[name]}
         row.update(known)
         latest[key] = row
     kept = list(latest.values())
+    replaced = [(row, later) for row in new if (later := latest[_same(row)]) is not row]
     left_out: list[LeftOut] = []
     ahead = [
         f"{_named(row)}: dated {row['date']!r}, which is no date or lies in the "
@@ -236,7 +237,7 @@ def merge(
                 left_out.append(LeftOut(_named(row), *_difference(row, reference)))
     chosen.sort(key=_rank, reverse=True)
     chosen.sort(key=_group)
-    return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
+    return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead), tuple(replaced))
 
 
 def enter_standings(
@@ -267,6 +268,11 @@ def _when(row: Row, limit: datetime) -> datetime:
         return _EARLIEST
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return _EARLIEST if date > limit else date
+
+
+def _same(row: Row) -> tuple[str, ...]:
+    """What two rows share of which the later one replaces the other."""
+    return (*(row[name] for name in KEY), row["task_version"], _samples(row))
 
 
 def _group(row: Row) -> tuple[str, ...]:
@@ -354,7 +360,7 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
     if _samples(row) == _samples(reference):
         name = next(name for name in OF_RUNS if row[name] != reference[name])
         return f"{name} is {row[name]}, and {reference[name]} elsewhere", f"with another {name}"
-    if row["adaptive"]:
+    if _seed(row) != _seed(reference):
         return f"{_seed(row)}, and {_seed(reference)} elsewhere", "with another seed"
     if lengths != reference_lengths:
         elsewhere = ", ".join(reference_lengths)
@@ -365,7 +371,8 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
             f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere",
             "with another number of samples",
         )
-    kind = "other rows of symbols or prompts"
-    fingerprints = [one["fingerprint"][:_SHOWN_FINGERPRINT] for one in (row, reference)]
-    found = f"fingerprint {fingerprints[0]}, {fingerprints[1]} elsewhere"
-    return f"{kind} ({found}; settings {row['settings']})", f"with {kind}"
+    why = f"the task file has changed, or only some were asked with {turned_on('exact')}"
+    return (
+        f"its prompts are not those of the others at equal seed, lengths and samples: {why}; ask "
+        "all of them again in one way"
+    ), "with other prompts"

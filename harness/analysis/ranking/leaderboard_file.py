@@ -98,6 +98,8 @@ class Leaderboard:
     """Each row that cannot be compared with the others."""
     ahead: tuple[str, ...] = ()
     """A line for each row of the file whose date is in the future or not a date."""
+    replaced: tuple[tuple[Row, Row], ...] = ()
+    """Each new row that a later one replaces, and this one."""
 
 
 @contextlib.contextmanager

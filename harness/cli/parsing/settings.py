@@ -16,7 +16,7 @@ from eyechart.harness.cli.parsing.defaults import DEFAULTS, Default, doubt, read
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UnknownTaskError, UsageError
 from eyechart.harness.settings.checks import param_text
-from eyechart.harness.settings.judging import JUDGING
+from eyechart.harness.settings.judging import FAILING, JUDGING
 from eyechart.harness.settings.spelling import ALL, as_option
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import settings_in, spelled
@@ -108,9 +108,12 @@ class Verb(TyperCommand):
             raise UsageError(f"{', '.join(places.values())}: {first}", *more) from error
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the options in groups, if there are many."""
+        """Writes the options, in groups if there are many, and the exit codes of `--fail-if`."""
         if len(self.params) < _MANY:
             super().format_options(ctx, formatter)
+            if any(one.name == "fail_if" for one in self.params):
+                with formatter.section("Exit codes of --fail-if, each with its verdicts"):
+                    formatter.write_dl(_codes())
             return
         for heading, parameters in self.groups(ctx).items():
             with formatter.section(heading):
@@ -169,6 +172,20 @@ class Verb(TyperCommand):
             for name in parameter.opts
         }
         return {option: parameters[option] for option in known if option in parameters}
+
+
+def _codes() -> list[tuple[str, str]]:
+    """Each value of `--fail-if` with the exit codes that it gives."""
+    return [
+        (
+            value,
+            "; ".join(
+                f"{code} {', '.join(one for one in verdicts if verdicts[one] == code)}"
+                for code in sorted(set(verdicts.values()))
+            ),
+        )
+        for value, verdicts in FAILING.items()
+    ]
 
 
 class AskingVerb(Verb):

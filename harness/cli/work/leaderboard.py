@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ def leaderboard(
     is_named = output is not None
     if form is not None and not is_named:
         _check_files({"--readme": readme, "--ranks-only": ranks_only})
-        return _print_alone(folders or _all_runs(out), judging, at, form)
+        return _print_alone(folders, folders or _all_runs(out), judging, at, form)
     output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
@@ -89,12 +89,17 @@ def leaderboard(
         print_document(document(output, ranked, at))
     elif form is not None:
         _print_for_paper(ranked, at, form)
-    elif used or not folders:
+    elif used:
         print_standings(ranked, at, all_findings=all_findings)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
-    return INCOMPLETE if set(folders) - used else COMPLETE
+    return _code(folders, used)
+
+
+def _code(named: Sequence[Path], used: Collection[Path]) -> int:
+    """The exit code where the runs in `used` could be read, of those named or else of all."""
+    return COMPLETE if used and set(named) <= set(used) else INCOMPLETE
 
 
 def _all_runs(out: Path) -> list[Path]:
@@ -112,13 +117,17 @@ def _check_files(options: Mapping[str, object]) -> None:
 
 
 def _print_alone(
-    folders: Sequence[Path], judging: JudgeSettings, at: Sequence[int], form: str
+    named: Sequence[Path],
+    folders: Sequence[Path],
+    judging: JudgeSettings,
+    at: Sequence[int],
+    form: str,
 ) -> int:
-    """Prints the tables for papers of these runs, and writes nothing."""
+    """Prints the tables for papers of the runs in `folders`, and writes nothing."""
     new = _readable(folders, judging, at)
     _, ranked = _entered(new, [])
     _print_for_paper(ranked, at, form)
-    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
+    return _code(named, [run.folder for run, _ in new])
 
 
 def _print_for_paper(ranked: Sequence[Section], at: Sequence[int], form: str) -> None:
@@ -261,7 +270,7 @@ def _entered(
     merged = merge([row for _, rows in new for row in rows], before)
     for line in merged.ahead:
         warn(line)
-    for line in left_out_lines(merged.left_out):
+    for line in left_out_lines([*_replaced(merged, new), *merged.left_out]):
         warn(f"left out: {line}")
     chosen = set(map(id, merged.rows))
     here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
@@ -272,6 +281,19 @@ def _entered(
         [section.standing for section in ranked],
     )
     return merged, ranked
+
+
+def _replaced(
+    merged: Leaderboard, new: Sequence[tuple[JudgedRun, Sequence[Row]]]
+) -> Iterator[LeftOut]:
+    """Each run that has a row in place of which that of a later run is there."""
+    folders = {id(row): run.folder for run, rows in new for row in rows}
+    pairs = ((folders[id(row)], folders.get(id(later)), later) for row, later in merged.replaced)
+    for (folder, other), later in {(one, other): later for one, other, later in pairs}.items():
+        if folder != other:
+            latest = f"the file has a row of {later['date']}" if other is None else str(other)
+            reason = f"of runs with equal settings the latest is ranked: {latest}"
+            yield LeftOut(str(folder), reason, "of which a later run has equal settings")
 
 
 def document(output: Path, ranked: Sequence[Section], at: Sequence[int] = ()) -> dict[str, Any]:

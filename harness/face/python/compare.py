@@ -90,9 +90,11 @@ def compare(
         else read_run(argument(name, one, path), as_warning, settings)
         for name, one in given
     ]
-    left, right, *_ = runs
-    if second is not None and left.real_folder == right.real_folder:
-        raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
+    folders = [one.real_folder for one in runs]
+    for one in runs:
+        if folders.count(one.real_folder) > 1:
+            said = f"{one.folder} is given {folders.count(one.real_folder)} times"
+            raise CompareError(f"{said}; Run.compare compares two conditions of one run")
     if ask:
         most = {} if max_connections is None else {"max_connections": max_connections}
         limited = RunSettings.read(budget=budget, base_url=base_url, header=header, **most)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
-from eyechart.harness.analysis.comparison.gate import UNJUDGED, GateResult
+from eyechart.harness.analysis.comparison.gate import GateResult
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.gate import lengths_text, shares_text, shown_of
 from eyechart.harness.analysis.tables.cells import markdown_text
@@ -118,7 +118,7 @@ def ended(tasks: Sequence[str], why: str) -> list[GateRow]:
 def _junit(tasks: Sequence[GateRow], fail_if: str) -> bytes:
     """A test for each task, as GitHub, GitLab and Jenkins read it."""
     problems = {_ENDED: "error", "undecided": "skipped"}
-    problems |= dict.fromkeys((*FAILING[fail_if], *UNJUDGED), "failure")
+    problems |= dict.fromkeys(FAILING[fail_if], "failure")
     kinds = [problems.get(one.verdict, "") for one in tasks]
     counts = {"tests": len(tasks), "failures": kinds.count("failure")}
     counts |= {"errors": kinds.count("error"), "skipped": kinds.count("skipped")}
