@@ -492,28 +492,34 @@ def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
-@pytest.fixture(autouse=True)
-def _no_code_was_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_code_was_run_before() -> Iterator[None]:
     """What a user has run is not recorded: its folder cannot be made below a file. Tests of the
     records name a folder.
     """
-    for records_of in (own_tasks, own_models):
-        monkeypatch.setattr(records_of, "cache_folder", lambda: Path(os.devnull))
+    with pytest.MonkeyPatch.context() as patch:
+        for records_of in (own_tasks, own_models):
+            patch.setattr(records_of, "cache_folder", lambda: Path(os.devnull))
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_for_the_disk() -> Iterator[None]:
     """`os.fsync` waits milliseconds for the disk, thousands of times, and here only looks whether
     the file is open. Processes that tests start, and kill, wait for the disk.
     """
-    monkeypatch.setattr(os, "fsync", os.fstat)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_between_attempts() -> Iterator[None]:
     """A command asks again at once what failed."""
     limits = partial(RunLimits, initial_backoff_s=0, max_backoff_s=0)
-    monkeypatch.setattr(run_options, "RunLimits", limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_options, "RunLimits", limits)
+        yield
 
 
 @pytest.fixture
