@@ -25,7 +25,11 @@ import hypothesis
 import orjson
 import pytest
 
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli import app
+from eyechart.harness.cli.work import run_results
+from eyechart.harness.cli.work.next_command import followed
+from eyechart.harness.cli.work.run_results import ShownRun
 from eyechart.harness.face.asking import own_models
 from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.manifest import MANIFEST
@@ -316,6 +320,14 @@ class Lab:
             command += ["--out", self.out]
         return self.bench(*command)
 
+    def bench_ask(self, *arguments: str | Path, task: Path | None = None) -> Done:
+        """`bench_run` that only asks: no table of the run is made or shown, which takes longer than
+        to ask a small model.
+        """
+        with self.monkeypatch.context() as patch:
+            patch.setattr(run_results, "_show", _unshown)
+            return self.bench_run(*arguments, task=task)
+
     def slow(self, *arguments: str, delay_s: float, **options: Any) -> subprocess.Popen[bytes]:
         """Starts `bench` in a process of its own, with the model `slow/x` at hand."""
         path = os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])])
@@ -374,6 +386,11 @@ class Lab:
         """The folder of the only run there is."""
         (manifest,) = (self.out / "runs").rglob(MANIFEST)
         return manifest.parent
+
+
+def _unshown(request: RunRequest, *_: object, **_named: object) -> ShownRun:
+    run = read_run(request.folder)
+    return ShownRun(run.lacking(request.plan), followed(run), None, None)
 
 
 def as_line(record: Record) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def eight(lab: Lab, kept: Path) -> Lab:
         return "hm" if "length=3|seed=0|index=0" in request.sample_id else right(request)
 
     axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", "2,3,50,500")
-    assert lab.bench_run("--model", lab.fake(script), *axes, "--samples", "12").code == 0
+    assert lab.bench_ask("--model", lab.fake(script), *axes, "--samples", "12").code == 0
     shutil.copytree(lab.out, kept)
     return lab
 
@@ -106,7 +106,7 @@ def test_a_terminal_gets_the_same_table(eight: Lab, columns: int) -> None:
 
 def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
     """Under the names of their values."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     rows = rows_of(lab.bench("score", lab.the_run()).out)
     assert rows[1].strip("|").split() == ["separator", "|", "none", "|", "comma"]
     assert rows[2].count("accuracy, %") == 2
@@ -313,7 +313,7 @@ def test_a_list_that_is_too_wide_goes_below(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("command", ["tasks", "models", "runs"])
 def test_lists_fit(lab: Lab, command: str) -> None:
     """At 80 columns; what has no space in it is whole."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     lab.monkeypatch.setenv("COLUMNS", "80")
     arguments = ("--out", lab.out) if command == "runs" else ()
     done = lab.bench(command, *arguments)
