@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,11 @@ import hypothesis
 import orjson
 import pytest
 
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.cli import app
+from eyechart.harness.cli.work import run_results
+from eyechart.harness.cli.work.next_command import followed
+from eyechart.harness.cli.work.run_results import ShownRun
 from eyechart.harness.face.asking import own_models
 from eyechart.harness.face.options import run_options
 from eyechart.harness.journal.manifest import MANIFEST
@@ -34,6 +38,8 @@ from eyechart.harness.plan import own_tasks
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report.page import assets, page
+from eyechart.harness.report.ranking import ranks_page
 from eyechart.harness.run.engine import EngineContext
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
@@ -314,6 +320,14 @@ class Lab:
             command += ["--out", self.out]
         return self.bench(*command)
 
+    def bench_ask(self, *arguments: str | Path, task: Path | None = None) -> Done:
+        """`bench_run` that only asks: no table of the run is made or shown, which takes longer than
+        to ask a small model.
+        """
+        with self.monkeypatch.context() as patch:
+            patch.setattr(run_results, "_show", _unshown)
+            return self.bench_run(*arguments, task=task)
+
     def slow(self, *arguments: str, delay_s: float, **options: Any) -> subprocess.Popen[bytes]:
         """Starts `bench` in a process of its own, with the model `slow/x` at hand."""
         path = os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])])
@@ -372,6 +386,11 @@ class Lab:
         """The folder of the only run there is."""
         (manifest,) = (self.out / "runs").rglob(MANIFEST)
         return manifest.parent
+
+
+def _unshown(request: RunRequest, *_: object, **_named: object) -> ShownRun:
+    run = read_run(request.folder)
+    return ShownRun(run.lacking(request.plan), followed(run), None, None)
 
 
 def as_line(record: Record) -> dict[str, Any]:
@@ -474,34 +493,50 @@ def _our_project_is_parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _templates_are_compiled_once() -> Iterator[None]:
+    """Each page makes its templates anew, which takes longer than the rest of a small page."""
+    with pytest.MonkeyPatch.context() as patch:
+        templates = cache(assets.environment)
+        for module in (page, ranks_page):
+            patch.setattr(module, "environment", templates)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test plants is a word like any other in the next."""
     monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
-@pytest.fixture(autouse=True)
-def _no_code_was_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_code_was_run_before() -> Iterator[None]:
     """What a user has run is not recorded: its folder cannot be made below a file. Tests of the
     records name a folder.
     """
-    for records_of in (own_tasks, own_models):
-        monkeypatch.setattr(records_of, "cache_folder", lambda: Path(os.devnull))
+    with pytest.MonkeyPatch.context() as patch:
+        for records_of in (own_tasks, own_models):
+            patch.setattr(records_of, "cache_folder", lambda: Path(os.devnull))
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_for_the_disk() -> Iterator[None]:
     """`os.fsync` waits milliseconds for the disk, thousands of times, and here only looks whether
     the file is open. Processes that tests start, and kill, wait for the disk.
     """
-    monkeypatch.setattr(os, "fsync", os.fstat)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_between_attempts() -> Iterator[None]:
     """A command asks again at once what failed."""
     limits = partial(RunLimits, initial_backoff_s=0, max_backoff_s=0)
-    monkeypatch.setattr(run_options, "RunLimits", limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_options, "RunLimits", limits)
+        yield
 
 
 @pytest.fixture

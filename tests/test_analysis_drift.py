@@ -44,5 +44,5 @@ def test_few_rows_show_no_change(lab: Lab) -> None:
     def wrong_later(request: Request) -> str:
         return right(request) if "index=0" in request.sample_id else "Final answer: 9999"
 
-    lab.bench_run("--model", lab.fake(wrong_later), "--samples", "7")
+    lab.bench_ask("--model", lab.fake(wrong_later), "--samples", "7")
     assert drift(read_run(lab.the_run())) is None

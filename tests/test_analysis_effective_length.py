@@ -348,7 +348,7 @@ class TestTestedLength:
 
         found = [
             effective_length(answers(draws.random((n, 7)) < truth), resamples=300)
-            for _ in range(150)
+            for _ in range(120)
         ]
         assert hold_95_percent(
             passing_lengths(truth[None], THRESHOLD)[0],

@@ -60,7 +60,7 @@ def readings(lab: Lab) -> Callable[..., tuple[Path, Path]]:
         lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", able)
         wanted = arguments or ("--samples", "10", "--axis", "separator=none")
         for reading in ((), ("--read", "likelihood")):
-            assert lab.bench_run("--model", name, *wanted, *reading).code == 0
+            assert lab.bench_ask("--model", name, *wanted, *reading).code == 0
         said, chosen = (
             next((lab.out / "runs" / "fake" / one / "lab").iterdir())
             for one in ("model", "model@likelihood")
@@ -183,7 +183,7 @@ def test_other_comparisons_have_no_such_sentence(
     """Of two models, also where one is read by likelihood."""
     said, chosen = readings(lambda _id: True)
     other = lab.fake(answering(lambda _id: True)).replace("model", "other")
-    lab.bench_run("--model", other, "--samples", "10", "--axis", "separator=none")
+    lab.bench_ask("--model", other, "--samples", "10", "--axis", "separator=none")
     theirs = next((lab.out / "runs" / other / "lab").iterdir())
     for first, second in ((theirs, chosen), (said, theirs)):
         compared = compare_runs(read_run(first), read_run(second))

@@ -89,7 +89,7 @@ class TestLength:
             return np.where(is_right, targets, answers)
 
         lower = 0
-        for seed in range(20):
+        for seed in range(10):
             samples = counted(observer, 20, seed)
             exact, found = lengths(samples)
             alone = scored_length(judged_near(samples, 0.05), THRESHOLD)

@@ -87,7 +87,7 @@ class TestPairs:
         """One in twenty intervals of the area, and fewer families of exact tests."""
         rng = np.random.default_rng(5)
         truth = falling(60, 2)
-        rounds, areas, found = 300, [], 0
+        rounds, areas, found = 150, [], 0
         for _ in range(rounds):
             hardness = rng.random((25, 1))
             sides = [(hardness + 0.4 * rng.random((25, 7)) - 0.2 < truth) for _ in range(2)]
@@ -148,7 +148,7 @@ class TestPairs:
         areas = areas_under(lengths, np.stack([better, worse]))
         true = float(areas[0] - areas[1])
         found = []
-        for _ in range(300):
+        for _ in range(150):
             hardness = rng.random((25, 1))
             pair = paired(answers(hardness < better), answers(hardness < worse))
             assert pair is not None
@@ -219,7 +219,7 @@ class TestPairs:
         """At the nominal rate, of pairs that agree more than by chance."""
         rng = np.random.default_rng(9)
         found: list[LineDifference] = []
-        for _ in range(300):
+        for _ in range(150):
             hardness = rng.random((25, 1))
             luck = [hardness + 0.4 * rng.random((25, 1)) - 0.2 for _ in range(2)]
             pair = paired(answers(luck[0] < 0.8, (5,)), answers(luck[1] < 0.5, (5,)))

@@ -267,10 +267,10 @@ class TestWindow:
         """Its rows are those of the full run, although the window has room for longer ones."""
         provider = Window(400)
         name = lab.fake(provider)
-        assert lab.bench_run("--adaptive", "--model", name, "--axis", "separator=none").code == 0
+        assert lab.bench_ask("--adaptive", "--model", name, "--axis", "separator=none").code == 0
         asked = {row_of(request) for request in provider.requests}
         provider.requests.clear()
-        lab.bench_run("--model", name, "--axis", "separator=none", "--fresh")
+        lab.bench_ask("--model", name, "--axis", "separator=none", "--fresh")
         full = {row_of(request) for request in provider.requests}
         assert max(map(len, asked)) <= max(map(len, full))
 
@@ -346,7 +346,7 @@ class TestFullRuns:
         model = lab.fake(sees(SEES))
         adaptive(lab, model, *LENGTHS)
         before = ids(lab.the_run())
-        assert lab.bench_run("--model", model, *LENGTHS, "--samples", "30").code == 0
+        assert lab.bench_ask("--model", model, *LENGTHS, "--samples", "30").code == 0
         assert ids(lab.the_run())[: len(before)] == before
         assert len(set(ids(lab.the_run()))) == len(ids(lab.the_run()))
         run = read_run(lab.the_run())
@@ -383,7 +383,7 @@ class TestFullRuns:
         adaptive(lab, model, *LENGTHS)
         folder = lab.the_run()
         before = {cell.key: cell.samples for cell in read_manifest(folder).cells}
-        assert lab.bench_run("--model", model, "--lengths", "2,3", "--samples", "2").code == 0
+        assert lab.bench_ask("--model", model, "--lengths", "2,3", "--samples", "2").code == 0
         assert len(read_run(folder).samples) >= sum(before.values())
         adaptive(lab, model, "--lengths", "6,12,24,48,96")
         after = {cell.key: cell.samples for cell in read_manifest(folder).cells}
@@ -433,7 +433,7 @@ class TestFullRuns:
             return sees(SEES)(request) if next(asked) < 30 else BadRequestError("no")
 
         bands = (*LENGTHS, "--samples", "300", "--max-connections", "1")
-        assert lab.bench_run("--model", lab.fake(stops), *bands).code == 1
+        assert lab.bench_ask("--model", lab.fake(stops), *bands).code == 1
         before = [record["id"] for record in records(lab.the_run()) if "reply" in record]
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
         assert done.code == 0
@@ -489,7 +489,7 @@ class TestLimits:
         model = lab.fake(provider)
         assert adaptive(lab, model, *LENGTHS).code == 0
         full = ("--model", model, "--lengths", LENGTHS[1].split(",")[0], "--samples", "4")
-        assert lab.bench_run(*full).code == 0
+        assert lab.bench_ask(*full).code == 0
         assert adaptive(lab, model, *LENGTHS).code == 0
 
     def test_the_budget_holds(self, lab: Lab) -> None:
@@ -581,7 +581,7 @@ class TestDryRun:
             assert most["dollars"] == most["output_tokens"] > full["most_output_tokens"]
         assert 0 < expected["requests"] <= most["requests"]
         assert 0 < expected["dollars"] == expected["output_tokens"] < most["dollars"]
-        assert lab.bench_run("--model", model, *LENGTHS, *command).code == bool(limit)
+        assert lab.bench_ask("--model", model, *LENGTHS, *command).code == bool(limit)
         assert len(provider.requests) <= most["requests"]
         assert sum(len(one.prompt) for one in provider.requests) <= most["prompt_tokens"]
         if not limit:
@@ -647,11 +647,11 @@ class TestDryRun:
             return orjson.loads(lab.bench_run(*dry, task=folder).out)["runs"][1]["adaptive"]
 
         asked = second(10**6)["expected"]
-        assert lab.bench_run(*command, "--max-requests", "6", task=folder).code == 1
+        assert lab.bench_ask(*command, "--max-requests", "6", task=folder).code == 1
         assert second(20)["expected"] is None
         assert second(10**6)["expected"] == asked
         given = [one for one in command if one not in ("--axis", "separator=none")]
-        assert lab.bench_run(*given, task=folder / "echo.yaml").code == 0
+        assert lab.bench_ask(*given, task=folder / "echo.yaml").code == 0
         assert second(10**6)["expected"] == asked
         assert second(20)["expected"]["requests"] == 20 < asked["requests"]
 
@@ -692,19 +692,19 @@ class TestDryRun:
         """The bound counts only the lines that the command names, and the run stays below it."""
         provider = ScriptedProvider(is_near_the_threshold)
         one = ("--model", lab.fake(provider), "--axis", "separator=none")
-        assert lab.bench_run(*one, "--lengths", "5,7,15,30", "--samples", "9").code == 0
+        assert lab.bench_ask(*one, "--lengths", "5,7,15,30", "--samples", "9").code == 0
         asked = len(provider.requests)
         command = (*one, "--adaptive", "--lengths", "10,20,40", "--samples", "8")
         done = lab.bench_run(*command, "--dry-run", "--json")
         most = orjson.loads(done.out)["runs"][0]["adaptive"]["most"]
-        assert lab.bench_run(*command).code == 0
+        assert lab.bench_ask(*command).code == 0
         assert 0 < len(provider.requests) - asked <= most["requests"] == 24
 
     def test_a_line_that_is_not_named_is_in_no_doubt(self, lab: Lab) -> None:
         """Also where its answers are far from the curve."""
         model = ("--model", "oracle:20/0.9")
         words = Path("counting/words")
-        assert lab.bench_run(*model, "--samples", "5", task=words).code == 0
+        assert lab.bench_ask(*model, "--samples", "5", task=words).code == 0
         done = lab.bench_run(*model, "--adaptive", "--lengths", "10,20,40", task=words)
         assert done.code == 0
         assert "its effective length is known to" in done.err

@@ -99,7 +99,7 @@ class TestPair:
         for model, lengths in (("oracle:4", "3,5"), ("oracle:5", "3,4,7")):
             out = lab.folder / lengths
             asked = ("--model", model, "--lengths", lengths, "--out", out)
-            assert lab.bench_run(*asked).code == 0
+            assert lab.bench_ask(*asked).code == 0
             folders += [path.parent for path in out.rglob("manifest.json")]
         done = lab.bench("compare", *folders)
         said = "Left out: 1 line of oracle/4 and 2 lines of oracle/5, which the other run"
@@ -219,7 +219,7 @@ class TestSeveral:
         other = lab.ones.with_name("other.yaml")
         other.write_bytes(lab.ones.read_bytes())
         folders = [*(lab.folder / folder for folder in three(lab)[:2])]
-        assert lab.bench_run("--model", "tiny", "--task", str(other), "--samples", "2").code == 0
+        assert lab.bench_ask("--model", "tiny", "--task", str(other), "--samples", "2").code == 0
         (last,) = (lab.out / "runs").glob("tiny/*/other@*")
         lab.bench("compare", *folders, last).one_line(
             2, "one is a run of lab/ones, the other of lab/other"
@@ -407,7 +407,7 @@ class TestNext:
         folders = three(lab)
         after = followed(lab, lab.bench("score", *folders))
         assert "3 runs by effective length" in after.out
-        lab.bench_run("--model", lab.fake(right), task=lab.plain)
+        lab.bench_ask("--model", lab.fake(right), task=lab.plain)
         plain_run = next((lab.out / "runs" / "fake").rglob("plain@*"))
         done = lab.bench("score", plain_run, folders[0])
         assert followed(lab, done).code == 0
@@ -428,7 +428,7 @@ class TestNext:
     def test_of_a_part_that_is_complete(self, lab: Lab) -> None:
         """What an earlier command did not get is not the next thing to ask."""
         script = iter(["Final answer: 1", AuthError("401")])
-        lab.bench_run("--model", lab.fake(lambda _: next(script)), "--max-connections", "1")
+        lab.bench_ask("--model", lab.fake(lambda _: next(script)), "--max-connections", "1")
         done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
         assert done.code == 0
         assert f"next: bench compare {lab.the_run()} --axis separator=none,comma" in done.out
@@ -444,7 +444,7 @@ class TestNext:
 def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
     """Quoted, so that no shell takes `**` for one folder; all verbs that judge runs take it."""
     for model in ("tiny", "oracle:9"):
-        assert lab.bench_run("--model", model, "--lengths", "3", "--samples", "2").code == 0
+        assert lab.bench_ask("--model", model, "--lengths", "3", "--samples", "2").code == 0
     pattern = f"{lab.out}/runs/**/ones@*"
     done = lab.bench("compare", pattern)
     assert (done.code, "oracle/9 against tiny" in done.out) == (0, True)

@@ -69,9 +69,9 @@ class TestAsking:
         """Only what is new is asked; the folder, the dataset and its fingerprint stay the same."""
         provider = ScriptedProvider(right)
         model = lab.fake(provider)
-        lab.bench_run("--model", model, *SMALL, *WARM)
+        lab.bench_ask("--model", model, *SMALL, *WARM)
         fingerprint = read_run(lab.the_run()).fingerprint()
-        lab.bench_run("--model", model, *SMALL, *WARM, "--draws", "3")
+        lab.bench_ask("--model", model, *SMALL, *WARM, "--draws", "3")
         assert draws_of(lab.the_run()) == {1: 4, 2: 4, 3: 4}
         manifest = read_manifest(lab.the_run())
         assert {cell.draws for cell in manifest.cells} == {3}
@@ -82,7 +82,7 @@ class TestAsking:
         assert again.code == 0
         assert "has 2 lines of 2 samples, each asked 3 times" in " ".join(again.err.split())
         more = (*SMALL[:3], "3", *SMALL[4:])
-        lab.bench_run("--model", model, *more, *WARM, "--draws", "3")
+        lab.bench_ask("--model", model, *more, *WARM, "--draws", "3")
         assert draws_of(lab.the_run()) == {1: 6, 2: 6, 3: 6}
         assert read_run(lab.the_run()).missing == 0
 
@@ -104,7 +104,7 @@ class TestAsking:
         assert run.cells["error"].sum() == 2
         assert run.cells["n"].sum() == 6
         failing.clear()
-        assert lab.bench_run("--model", model, *SMALL, *WARM, "--draws", "2").code == 0
+        assert lab.bench_ask("--model", model, *SMALL, *WARM, "--draws", "2").code == 0
         assert read_run(lab.the_run()).cells["n"].sum() == 8
 
     def test_shards_have_their_rows_draws(self, lab: Lab) -> None:
@@ -117,7 +117,7 @@ class TestAsking:
             folder = lab.the_run()
             assert read_run(folder).missing == missing
         assert draws_of(folder) == {1: 4, 2: 4}
-        lab.bench_run("--model", model, *whole, "--out", lab.folder / "once")
+        lab.bench_ask("--model", model, *whole, "--out", lab.folder / "once")
         (once,) = (lab.folder / "once").rglob("manifest.json")
         assert read_run(folder).cells.equals(read_run(once.parent).cells)
         assert read_run(folder).fingerprint() == read_run(once.parent).fingerprint()
@@ -126,7 +126,7 @@ class TestAsking:
         """Its limit counts requests."""
         model = lab.fake(right)
         most = ("--adaptive", "--max-requests", "60")
-        lab.bench_run("--model", model, *WARM, *most, "--draws", "3", "--axis", "separator=none")
+        lab.bench_ask("--model", model, *WARM, *most, "--draws", "3", "--axis", "separator=none")
         counts = draws_of(lab.the_run())
         assert len(set(counts.values())) == 1
         assert sorted(counts) == [1, 2, 3]
@@ -198,7 +198,7 @@ class TestShown:
         assert runs[0]["requests"] == 3 * runs[1]["requests"] == 12
         assert runs[0]["fitting"] == 12
         assert runs[0]["draws"] == 3
-        lab.bench_run("--model", model, *SMALL, *WARM)
+        lab.bench_ask("--model", model, *SMALL, *WARM)
         again = lab.bench_run("--model", model, *asked, "--dry-run").out
         assert "4 are answered, so 8 will be asked" in " ".join(again.split())
 
@@ -206,7 +206,7 @@ class TestShown:
         """Each row has the mean of its draws; the number of draws may differ."""
         self.run_it(lab)
         first = lab.the_run()
-        lab.bench_run("--model", lab.fake(right), *SMALL, *WARM, "--out", lab.folder / "other")
+        lab.bench_ask("--model", lab.fake(right), *SMALL, *WARM, "--out", lab.folder / "other")
         (other,) = (lab.folder / "other").rglob("manifest.json")
         shown = json.loads(lab.bench("compare", first, other.parent, "--json").out)
         text = json.dumps(shown)
@@ -251,7 +251,7 @@ class TestModels:
         said = []
         for out, connections in (("a", "64"), ("b", "1")):
             more = ("--temperature", "1.5", "--draws", "6", "--max-connections", connections)
-            assert lab.bench_run(*asked, *more, "--out", lab.folder / out).code == 0
+            assert lab.bench_ask(*asked, *more, "--out", lab.folder / out).code == 0
             (manifest,) = (lab.folder / out).rglob("manifest.json")
             said.append({one["id"]: one["reply"] for one in records(manifest.parent)})
         assert said[0] == said[1]

@@ -63,7 +63,7 @@ def test_the_window_of_an_earlier_command_is_known(lab: Lab) -> None:
     """Only the server names this window. --fresh does not use it: another server may answer."""
     more = ("--model", lab.fake(Window(400)), "--axis", "separator=none", "--lengths")
     assert "do not fit" not in lab.bench_run(*more, "5,9000", "--dry-run").out
-    lab.bench_run(*more, "5")
+    lab.bench_ask(*more, "5")
     assert "4 do not fit, so 0 will be asked" in lab.bench_run(*more, "5,9000", "--dry-run").out
     fresh = lab.bench_run(*more, "5,9000", "--dry-run", "--fresh")
     assert "do not fit" not in fresh.out
@@ -83,7 +83,7 @@ def test_only_what_has_no_answer_has_a_price(lab: Lab, samples: str) -> None:
         return [run[name] for name in (*left, "most_dollars")]
 
     few, whole = dry("--samples", "4"), dry("--samples", samples)
-    assert lab.bench_run(*lines, "--samples", "4", task=lab.plain).code == 0
+    assert lab.bench_ask(*lines, "--samples", "4", task=lab.plain).code == 0
     assert dry("--samples", "4") == [0] * len(few)
     assert dry("--samples", "4", "--fresh") == few
     rest = [one - part for one, part in zip(whole, few, strict=True)]
@@ -105,7 +105,7 @@ def test_answered_draws_have_no_price(lab: Lab) -> None:
 
     one = tokens(*drawn, task=lab.plain)
     assert tokens(*drawn, "--draws", "4", task=lab.plain) == 4 * one
-    assert lab.bench_run(*drawn, task=lab.plain).code == 0
+    assert lab.bench_ask(*drawn, task=lab.plain).code == 0
     assert tokens(*drawn, "--draws", "4", task=lab.plain) == 3 * one
 
 

@@ -186,7 +186,7 @@ def test_a_shell_completes_names(lab: Lab) -> None:
 
 def test_a_shell_completes_folders_of_runs(lab: Lab) -> None:
     """Those under `--out`, or under `results`."""
-    lab.bench_run("--model", "oracle:5", task=lab.plain)
+    lab.bench_ask("--model", "oracle:5", task=lab.plain)
     run = lab.the_run().relative_to(lab.folder)
     assert completed(lab.folder, "bench score results/ru") == [[str(run)]]
     elsewhere = lab.folder / "elsewhere"

@@ -130,7 +130,7 @@ def test_of_several_draws_it_says_what_they_say(lab: Lab) -> None:
 
 def test_a_dry_run_is_the_plan_with_its_cost(lab: Lab) -> None:
     """Of each model; nothing is sent."""
-    lab.bench_run("--model", "oracle:9", "--lengths", "5", "--samples", "3")
+    lab.bench_ask("--model", "oracle:9", "--lengths", "5", "--samples", "3")
     of_both = ("--task", lab.ones, "--model", "oracle:9,gpt-4o", "--out", lab.out)
     command = ("run", "--dry-run", *of_both)
     found = document(lab, *command)
@@ -151,7 +151,7 @@ def test_a_dry_run_is_the_plan_with_its_cost(lab: Lab) -> None:
 
 def test_score_judges_again(lab: Lab) -> None:
     """With the threshold of the command, and what is now judged otherwise."""
-    lab.bench_run("--model", "oracle:4")
+    lab.bench_ask("--model", "oracle:4")
     folder = lab.the_run()
     (run,) = document(lab, "score", folder, "--threshold", "0.5")["runs"]
     check_run(run)
@@ -185,7 +185,7 @@ def test_score_by_metadata(lab: Lab) -> None:
         )
     )
     task = lab.ones.parent / "items.yaml"
-    lab.bench_run("--model", "oracle:2", task=task)
+    lab.bench_ask("--model", "oracle:2", task=task)
     (run,) = document(lab, "score", lab.the_run(), "--by", "kind", "--task", task)["runs"]
     assert run["without_group"] == 0
     assert {row["metadata_value"]: row["accuracy"] for row in run["groups"]} == {
@@ -200,7 +200,7 @@ def test_score_by_metadata(lab: Lab) -> None:
 
 def test_lists(lab: Lab) -> None:
     """Of runs, tasks and providers."""
-    lab.bench_run("--model", "oracle:5", task=lab.plain)
+    lab.bench_ask("--model", "oracle:5", task=lab.plain)
     (run,) = document(lab, "runs", "--out", lab.out)["runs"]
     assert (run["model"], run["answered"], run["planned"]) == ("oracle/5", 3, 3)
     assert all(f"`{key}`" in DOCS for key in run)
@@ -240,7 +240,7 @@ def test_a_check_says_all_that_is_wrong(lab: Lab) -> None:
 def test_a_leaderboard_has_numbers(lab: Lab) -> None:
     """The rows of its file, with the page beside it."""
     for model in ("oracle:4", "oracle:9"):
-        lab.bench_run("--model", model)
+        lab.bench_ask("--model", model)
     found = document(lab, "leaderboard", "--out", lab.out, "--task", lab.ones)
     assert Path(found["page"]).exists()
     (ranks,) = found["ranks"]
@@ -265,7 +265,7 @@ def test_a_leaderboard_has_numbers(lab: Lab) -> None:
 def test_verbs_that_write_files_name_them(lab: Lab) -> None:
     """Each is there."""
     lab.monkeypatch.chdir(lab.folder)
-    lab.bench_run("--model", "oracle:5")
+    lab.bench_ask("--model", "oracle:5")
     run, own = lab.the_run(), ("--task", str(lab.ones))
     for command in (
         ("report", run, *own),

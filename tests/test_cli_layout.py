@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,8 +34,18 @@ prompt: |
 """Eight conditions in all."""
 
 
-def of_eight(lab: Lab, *arguments: str | Path, lengths: str = "2,3,50,500") -> str:
-    """What `bench score` prints of a run with eight conditions, some replies unread."""
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test that needs the run with eight conditions keeps it for the others."""
+    return tmp_path_factory.mktemp("kept") / "results"
+
+
+@pytest.fixture
+def eight(lab: Lab, kept: Path) -> Lab:
+    """A lab with a run of eight conditions, some replies unread."""
+    if kept.exists():
+        shutil.copytree(kept, lab.out)
+        return lab
     text = lab.ones.read_text()
     head, tail = text[: text.index("axes:")], text[text.index("prompt: |") :]
     lab.ones.write_text(head + AXES + tail.removeprefix("prompt: |\n"))
@@ -42,10 +53,14 @@ def of_eight(lab: Lab, *arguments: str | Path, lengths: str = "2,3,50,500") -> s
     def script(request: Request) -> str | Reply:
         return "hm" if "length=3|seed=0|index=0" in request.sample_id else right(request)
 
-    axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", lengths)
-    assert (
-        lab.bench_run("--model", lab.fake(script), *axes, "--samples", "12", *arguments).code == 0
-    )
+    axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", "2,3,50,500")
+    assert lab.bench_ask("--model", lab.fake(script), *axes, "--samples", "12").code == 0
+    shutil.copytree(lab.out, kept)
+    return lab
+
+
+def scored(lab: Lab) -> str:
+    """What `bench score` prints of the run."""
     return lab.bench("score", lab.the_run()).out
 
 
@@ -55,13 +70,13 @@ def rows_of(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_a_table_fits_and_has_every_cell(lab: Lab, columns: int) -> None:
+def test_a_table_fits_and_has_every_cell(eight: Lab, columns: int) -> None:
     """None is cut, none is wrapped, none is missing."""
-    lab.monkeypatch.setenv("COLUMNS", str(columns))
-    rows = rows_of(of_eight(lab))
+    eight.monkeypatch.setenv("COLUMNS", str(columns))
+    rows = rows_of(scored(eight))
     assert max(map(cell_len, rows)) <= columns
     cells = [cell.strip() for row in rows if row[0] == "|" for cell in row.strip("|").split("|")]
-    run = read_run(lab.the_run())
+    run = read_run(eight.the_run())
     accuracies = [
         interval_text(row["accuracy"], row["ci_low"], row["ci_high"])
         for _, row in run.cells.iterrows()
@@ -75,13 +90,13 @@ def test_a_table_fits_and_has_every_cell(lab: Lab, columns: int) -> None:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_a_terminal_gets_the_same_table(lab: Lab, columns: int) -> None:
+def test_a_terminal_gets_the_same_table(eight: Lab, columns: int) -> None:
     """With other borders, and as narrow."""
-    piped = of_eight(lab)
-    lab.monkeypatch.setenv("COLUMNS", str(columns))
-    lab.capture.readouterr()
-    lab.monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
-    out = plain(lab.bench("score", lab.the_run()).out)
+    piped = scored(eight)
+    eight.monkeypatch.setenv("COLUMNS", str(columns))
+    eight.capture.readouterr()
+    eight.monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    out = plain(scored(eight))
     lines = [line for line in out.splitlines() if "(" in line and "–" in line]
     assert lines
     assert max(map(cell_len, lines)) <= columns
@@ -91,15 +106,15 @@ def test_a_terminal_gets_the_same_table(lab: Lab, columns: int) -> None:
 
 def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
     """Under the names of their values."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     rows = rows_of(lab.bench("score", lab.the_run()).out)
     assert rows[1].strip("|").split() == ["separator", "|", "none", "|", "comma"]
     assert rows[2].count("accuracy, %") == 2
 
 
-def test_letters_have_a_legend(lab: Lab) -> None:
+def test_letters_have_a_legend(eight: Lab) -> None:
     """A row for each, with its values and how far the models are right; it comes first."""
-    rows = rows_of(of_eight(lab))
+    rows = rows_of(scored(eight))
     assert re.match(r"\| +\| separator", rows[1])
     legend = [row for row in rows if re.match(r"\| [A-H] ", row)]
     assert [row[2] for row in legend] == [*"ABCDEFGH"] * (len(legend) // 8)
@@ -160,9 +175,9 @@ def test_many_conditions_are_one_list(lab: Lab) -> None:
     assert "accuracy, %" in lab.bench("score", lab.the_run()).out
 
 
-def test_a_pipe_without_a_width_gets_eighty_columns(lab: Lab) -> None:
+def test_a_pipe_without_a_width_gets_eighty_columns(eight: Lab) -> None:
     """And sentences as one line each, so that they can be searched."""
-    out = of_eight(lab)
+    out = scored(eight)
     assert max(map(cell_len, rows_of(out))) <= 80
     (said,) = (line for line in out.splitlines() if line.startswith("fake/model counts exactly to"))
     assert "more than 500 symbols (" in said
@@ -298,7 +313,7 @@ def test_a_list_that_is_too_wide_goes_below(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("command", ["tasks", "models", "runs"])
 def test_lists_fit(lab: Lab, command: str) -> None:
     """At 80 columns; what has no space in it is whole."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     lab.monkeypatch.setenv("COLUMNS", "80")
     arguments = ("--out", lab.out) if command == "runs" else ()
     done = lab.bench(command, *arguments)

@@ -123,7 +123,7 @@ def test_the_exit_code_of_a_command_is_that_of_a_usage_error_for_all_models(lab:
     """A missing key alone is 2; beside a model that was asked it is 1."""
     lab.monkeypatch.delenv("GROQ_API_KEY", raising=False)
     fakes(lab, a=broken, b=right)
-    assert lab.bench_run("--model", "groq/x,groq/y", task=lab.plain).code == 2
+    assert lab.bench_ask("--model", "groq/x,groq/y", task=lab.plain).code == 2
     done = lab.bench_run("--model", "groq/x,fake/a,fake/b", task=lab.plain)
     assert done.code == 1
     assert done.err.splitlines()[-3] == "1 of 3 models are complete; these are not:"
@@ -171,7 +171,7 @@ def test_the_last_reply_may_spend_the_budget(lab: Lab) -> None:
 
     fakes(lab, a=paid)
     command = ("--model", "fake/a", "--max-tokens", "2", "--max-connections", "1")
-    assert lab.bench_run(*command, "--budget", "6", task=lab.plain).code == 0
+    assert lab.bench_ask(*command, "--budget", "6", task=lab.plain).code == 0
     assert len(records(lab.the_run())) == 3
 
 

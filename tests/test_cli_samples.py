@@ -34,7 +34,7 @@ def some_right(request: Request) -> Any:
 @pytest.fixture
 def run(lab: Lab) -> Path:
     """A run with four outcomes."""
-    lab.bench_run("--model", lab.fake(some_right))
+    lab.bench_ask("--model", lab.fake(some_right))
     return lab.the_run()
 
 
@@ -105,7 +105,7 @@ def test_samples_are_chosen(
 def test_a_length_is_that_of_a_line_or_of_a_sample(lab: Lab) -> None:
     """A line of a band has the samples of its nominal length, whatever their own."""
     lab.with_bands()
-    lab.bench_run("--lengths", "3,12", "--samples", "8")
+    lab.bench_ask("--lengths", "3,12", "--samples", "8")
     every = [
         json.loads(line)
         for line in lab.bench("samples", lab.the_run(), "--json", "--limit", "0").out.splitlines()
@@ -159,7 +159,7 @@ def test_nothing_chosen_is_said(lab: Lab, run: Path) -> None:
 def test_long_texts_lose_their_middle(lab: Lab) -> None:
     """Not the answer; with --full and in JSON they are whole."""
     reply = f"{'a' * 3_000}\nFinal answer: 2\n{'b' * 3_000}"
-    lab.bench_run("--model", lab.fake(lambda _request: reply), "--lengths", "3", "--samples", "1")
+    lab.bench_ask("--model", lab.fake(lambda _request: reply), "--lengths", "3", "--samples", "1")
     run = lab.the_run()
     done = lab.bench("samples", run, "--limit", "1")
     assert len(done.out) < 2 * MOST
@@ -188,7 +188,7 @@ def test_the_middle_is_counted() -> None:
 def test_texts_steer_no_terminal_and_break_no_json(lab: Lab) -> None:
     """Control characters of a reply are escaped, and the JSON has them all."""
     reply = "\x1b[2J\x7f\x85\u2028\u202eFinal answer: 2"
-    lab.bench_run("--model", lab.fake(lambda _request: reply), "--lengths", "3", "--samples", "1")
+    lab.bench_ask("--model", lab.fake(lambda _request: reply), "--lengths", "3", "--samples", "1")
     run = lab.the_run()
     shown = lab.bench("samples", run, "--limit", "1").out
     line = lab.bench("samples", run, "--limit", "1", "--json").out
@@ -198,8 +198,8 @@ def test_texts_steer_no_terminal_and_break_no_json(lab: Lab) -> None:
 
 def test_runs_are_listed(lab: Lab) -> None:
     """How far each is; one that cannot be read is said and makes the command incomplete."""
-    lab.bench_run("--model", lab.fake(some_right))
-    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(some_right))
+    lab.bench_ask("--model", lab.fake(right), task=lab.plain)
     ones = next(lab.out.rglob("ones@1-*"))
     done = lab.bench("runs", "--out", lab.out, "--json")
     listed = {row["task"]: row for row in json.loads(done.out)["runs"]}
@@ -221,7 +221,7 @@ def test_runs_are_listed(lab: Lab) -> None:
 def test_long_lines_go_on_below_on_a_terminal(lab: Lab) -> None:
     """With every character of them; a pipe gets them whole."""
     said = "one, two,  three\t" * 12 + "x" * 200 + "\n\nFinal answer: 77"
-    lab.bench_run("--model", lab.fake(lambda _: said), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(lambda _: said), task=lab.plain)
     arguments = ("samples", lab.the_run(), "--limit", "1", "--full")
     piped = lab.bench(*arguments).out.splitlines()
     lab.monkeypatch.setenv("COLUMNS", "80")

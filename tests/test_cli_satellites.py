@@ -108,7 +108,7 @@ def test_the_example(lab: Lab, site: Path) -> None:
     lab.monkeypatch.setattr(sys, "path", plug_example("eyechart-pooled", site))
     assert "  pooled       Add up the right answers of several seeds.\n" in lab.bench("--help").out
     for seed in ("0", "1"):
-        lab.bench_run("--seed", seed)
+        lab.bench_ask("--seed", seed)
     runs = str(lab.out / "runs" / "**" / "ones@*")
     lines = lab.bench("pooled", runs).out.splitlines()
     assert ["3", "16", "4", "10", "%", "to", "49", "%"] in [
@@ -118,7 +118,7 @@ def test_the_example(lab: Lab, site: Path) -> None:
     assert [(row["length"], row["n"], row["correct"]) for row in rows] == [(3, 16, 4), (5, 16, 4)]
     (first, _) = lab.out.glob("runs/**/ones@*")
     lab.bench("pooled", first, first).one_line(2, "the same seed")
-    lab.bench_run("--seed", "2", task=lab.plain)
+    lab.bench_ask("--seed", "2", task=lab.plain)
     lab.bench("pooled", str(lab.out / "runs" / "**" / "*@*")).one_line(2, "not all of one model")
     assert len((EXAMPLES / "eyechart-pooled" / "eyechart_pooled.py").read_text().splitlines()) < 60
 
@@ -170,7 +170,7 @@ def test_ours_cannot_be_replaced(lab: Lab, site: Path) -> None:
 def test_a_package_adds_a_kind_of_figure(lab: Lab, site: Path) -> None:
     """Below the curve of the run; the message of a kind without any is the package's."""
     plug(site, "acme-note", {PANELS: {"note": "drawing:PANELS"}}, files={"drawing.py": DRAWS})
-    assert lab.bench_run("--axis", "separator=none").code == 0
+    assert lab.bench_ask("--axis", "separator=none").code == 0
     run = lab.the_run()
     lab.bench("figure", "note", run).one_line(2, "no note of these runs is here")
     lab.bench("figure", "notes", run).one_line(2, "no figure 'notes'; did you mean 'note'?")
@@ -186,7 +186,7 @@ def test_a_package_draws_on_the_page(lab: Lab, site: Path) -> None:
     """Its folder is named beside a run, and its figure stands on the page."""
     plug(site, "acme-note", {PANELS: {"note": "drawing:PANELS"}}, files={"drawing.py": DRAWS})
     plug(site, "acme-half", {PANELS: {"half": "halved:PANELS"}}, files={"halved.py": "PANELS = 1"})
-    assert lab.bench_run().code == 0
+    assert lab.bench_ask().code == 0
     folder = lab.the_run()
     note = lab.folder / "note"
     note.mkdir()

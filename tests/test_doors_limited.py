@@ -374,7 +374,7 @@ def test_the_page_explains_a_certified_length(lab: Lab) -> None:
 
 def test_what_helps_a_run_that_is_not_complete(lab: Lab) -> None:
     """After a stop by the first replies the same command stops again."""
-    lab.bench_run("--model", lab.fake(lambda _: HEDGE))
+    lab.bench_ask("--model", lab.fake(lambda _: HEDGE))
     warned = lab.bench("leaderboard", lab.the_run(), "-o", lab.out / "board.csv").err
     assert "the same command with --keep-going asks them" in warned
     assert "again" not in warned

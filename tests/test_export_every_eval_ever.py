@@ -242,7 +242,7 @@ def test_an_effective_length_outside_the_tested_range_keeps_its_definition(
         return f"Final answer: {words}" if len(words.split()) < wrong_from else "Final answer: mud"
 
     command = ("--model", lab.fake(reads), "--samples", "4")
-    assert lab.bench_run(*command, task=lab.echo).code == 0
+    assert lab.bench_ask(*command, task=lab.echo).code == 0
     assert export(lab, lab.the_run()).code == 0
     record, samples = exported(lab)
     assert [one["evaluation_name"] for one in record["evaluation_results"]] == [
@@ -268,15 +268,15 @@ def test_an_effective_length_outside_the_tested_range_keeps_its_definition(
 def test_the_same_run_gives_the_same_files_and_a_grown_one_replaces_them(lab: Lab) -> None:
     """Names and bytes depend on the run alone; samples that come later go into the same files."""
     model = lab.fake(right)
-    lab.bench_run("--model", model, "--lengths", "3")
+    lab.bench_ask("--model", model, "--lengths", "3")
     first = export(lab, lab.the_run())
     content = {path: path.read_bytes() for path in map(Path, first.out.split())}
     assert len(content) == 2
-    lab.bench_run("--model", model, "--lengths", "3")  # nothing is left to ask
+    lab.bench_ask("--model", model, "--lengths", "3")  # nothing is left to ask
     again = export(lab, lab.the_run())
     assert again.out == first.out
     assert {path: path.read_bytes() for path in content} == content
-    lab.bench_run("--model", model)
+    lab.bench_ask("--model", model)
     grown = export(lab, lab.the_run())
     assert grown.out == first.out
     assert len(exported(lab)[1]) == 16
@@ -285,7 +285,7 @@ def test_the_same_run_gives_the_same_files_and_a_grown_one_replaces_them(lab: La
 
 def test_files_of_others_stay(lab: Lab) -> None:
     """A file in the place of one of ours is not overwritten, whichever of the two it is."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     for path in map(Path, export(lab, lab.the_run()).out.split()):
         before = path.read_bytes()
         path.write_bytes(b"mine \xff")
@@ -309,7 +309,7 @@ def test_an_incomplete_run_is_not_published_unless_asked_for(lab: Lab, run: Path
 
 def test_a_run_without_a_score_is_none(lab: Lab) -> None:
     """There is nothing to publish where no reply came, and in a folder that is no run."""
-    lab.bench_run("--model", lab.fake(lambda _request: BadRequestError("no")), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(lambda _request: BadRequestError("no")), task=lab.plain)
     export(lab, lab.the_run(), "--incomplete").one_line(1, "no scored sample")
     export(lab, lab.folder).one_line(1, "no run in", "manifest.json")
 
@@ -320,7 +320,7 @@ def test_a_cell_without_a_score_has_no_result(lab: Lab) -> None:
     def short_only(request: Request) -> str | BadRequestError:
         return right(request) if "length=3" in request.sample_id else BadRequestError("no")
 
-    lab.bench_run("--model", lab.fake(short_only))
+    lab.bench_ask("--model", lab.fake(short_only))
     export(lab, lab.the_run(), "--incomplete")
     record, samples = exported(lab)
     assert [name.split("|")[1] for name in by_name(record, "accuracy")] == ["length=3"] * 2
@@ -331,7 +331,7 @@ def test_a_cell_without_a_score_has_no_result(lab: Lab) -> None:
 
 def test_prompts_of_ones_own_tasks_are_asked_for(lab: Lab) -> None:
     """Without the task's file there are no prompts: it is named, or the samples are left out."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     run = lab.the_run()
     lab.bench("export", "every-eval-ever", run, "-o", lab.folder / "eee").one_line(
         2, "lab/ones is not at hand", "--task", "--run-kept-code", "--no-samples"
@@ -347,7 +347,7 @@ def test_prompts_of_ones_own_tasks_are_asked_for(lab: Lab) -> None:
 
 def test_a_prompt_that_was_not_asked_is_not_published(lab: Lab) -> None:
     """A generator that changed since makes other rows than those that the journal has hashes of."""
-    lab.bench_run("--model", lab.fake(right))
+    lab.bench_ask("--model", lab.fake(right))
     journal = lab.the_run() / SAMPLES
     journal.write_text(re.sub(r'"prompt_hash":"\w+"', '"prompt_hash":"0"', journal.read_text()))
     export(lab, lab.the_run()).one_line(2, "is not what was asked", "--no-samples")
@@ -356,18 +356,18 @@ def test_a_prompt_that_was_not_asked_is_not_published(lab: Lab) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(lab: Lab) -> None:
     """A file where a folder should be."""
-    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(right), task=lab.plain)
     (lab.folder / "eee").write_text("mine")
     export(lab, lab.the_run()).one_line(1, "cannot write", "eee", "Not a directory")
 
 
 def test_one_name_is_not_given_to_several_models(lab: Lab) -> None:
     """`--model-id` is of one model; the same run named twice is one."""
-    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(right), task=lab.plain)
     mine = lab.the_run()
     done = export(lab, mine, mine.parent / ".." / mine.parent.name / mine.name)
     assert len(done.out.split()) == 2
-    lab.bench_run("--model", lab.model("Final answer: 2"), task=lab.plain)
+    lab.bench_ask("--model", lab.model("Final answer: 2"), task=lab.plain)
     runs = [path.parent for path in (lab.out / "runs").rglob(SAMPLES)]
     export(lab, *runs, "--model-id", "a/b").one_line(2, "runs have 2: ", "fake/model")
 
@@ -393,7 +393,7 @@ def test_what_no_record_can_hold_is_said_at_once(
 
 def test_the_publisher_says_what_no_run_knows(lab: Lab) -> None:
     """Who publishes, how they stand to the maker, and the model's name on its hub."""
-    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(right), task=lab.plain)
     done = export(lab, lab.the_run())
     assert "the maker of 'fake/model' is unknown" in done.err
     assert "--organization" in done.err
@@ -446,7 +446,7 @@ def test_the_real_package_takes_runs_of_every_kind(lab: Lab) -> None:
     assert lab.bench("run", "--out", lab.out, "--task", *copying).code == 0
     assert export(lab, *runs_of(lab, "tiny")).code == 0
     for task in (lab.plain, lab.echo):
-        assert lab.bench_run("--model", lab.fake(right), task=task).code == 0
+        assert lab.bench_ask("--model", lab.fake(right), task=task).code == 0
     said = ("--model-id", "lab/model", "--organization", "Lab", "--relationship", "other")
     assert export(lab, *runs_of(lab, "fake"), *said, "--incomplete").code == 0
     code, reports = validate(lab)
@@ -462,7 +462,7 @@ def test_the_real_package_takes_runs_of_every_kind(lab: Lab) -> None:
 @needs_package
 def test_the_real_package_warns_of_a_model_that_nobody_made(lab: Lab) -> None:
     """Which is what `bench` warns of too; `--model-id` mends it."""
-    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    lab.bench_ask("--model", lab.fake(right), task=lab.plain)
     export(lab, lab.the_run(), "--no-samples")
     code, (report,) = validate(lab)
     assert (code, report["valid"]) == (2, True)
@@ -471,7 +471,7 @@ def test_the_real_package_warns_of_a_model_that_nobody_made(lab: Lab) -> None:
 
 def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
     """Its effective length and the accuracies of its cells are results as ever."""
-    lab.bench_run("--model", lab.fake(right), "--adaptive")
+    lab.bench_ask("--model", lab.fake(right), "--adaptive")
     assert export(lab, lab.the_run()).code == 0
     record, _ = exported(lab)
     assert by_name(record, "eyechart.area") == {}

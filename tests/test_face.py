@@ -165,7 +165,7 @@ class TestRun:
         assert done.code == 0
         assert {name: (run.folder / name).read_bytes() for name in files} == files
         asked = sorted(str(record["id"]) for record in records(run.folder))
-        lab.bench_run("--model", lab.fake(sees(25)), *words, "--fresh")
+        lab.bench_ask("--model", lab.fake(sees(25)), *words, "--fresh")
         assert sorted(str(record["id"]) for record in records(run.folder)) == asked
 
     def test_an_adaptive_run_says_what_is_not_known(self, ask: Callable[..., eyechart.Run]) -> None:
@@ -350,7 +350,7 @@ class TestFolders:
     def test_runs_are_compared(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
         """Runs, folders and conditions, with the sentences of `bench compare`."""
         run = ask(samples=12)
-        lab.bench_run("--model", lab.model("Final answer: 99"), "--samples", "12")
+        lab.bench_ask("--model", lab.model("Final answer: 99"), "--samples", "12")
         (other,) = (path for path in lab.out.rglob("ones@1-*") if path != run.folder)
         comparison = eyechart.compare(run, other)
         assert comparison.change == "worse"

@@ -59,7 +59,7 @@ class Pair:
         self.model(name, script)
         known = {path.parent for path in self.lab.out.rglob(MANIFEST)}
         command = ("--model", f"{name}/x", "--axis", "separator=none", *options)
-        assert self.lab.bench_run(*command).code == code
+        assert self.lab.bench_ask(*command).code == code
         (folder,) = {path.parent for path in self.lab.out.rglob(MANIFEST)} - known
         self.folders.append(folder)
         self.asked[name].clear()
@@ -318,7 +318,7 @@ def test_a_forced_choice_of_a_model_without_temperature_is_asked_again(lab: Lab)
     usual = descriptors.BUILT_IN["fake"]
     able = replace(usual, likelihood=lambda _addresses: chat, takes_temperature=False)
     lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", able)
-    assert lab.bench_run("--model", model, "--read", "likelihood").code == 0
+    assert lab.bench_ask("--model", model, "--read", "likelihood").code == 0
     assert read_manifest(lab.the_run()).settings.temperature is None
     run = AskedRun(lab.the_run(), Limits(), JudgeSettings(tasks=str(lab.ones)), print)
     assert run._options.settings.read == "likelihood"

@@ -104,7 +104,7 @@ class TestWithoutAName:
             lab.monkeypatch.setattr(module, "FIRST_POLL_S", 0.001)
         with serving(BatchServer(plots=[Plot(), Plot(model="stand-in-2")])) as server:
             given = ("--model", "m8", "--base-url", server.base_url, "--tier", "batch")
-            assert lab.bench_run(*given, "--samples", "2").code == 0
+            assert lab.bench_ask(*given, "--samples", "2").code == 0
             assert "was by 'stand-in-1'" in lab.bench_run(*given).err
         assert read_manifest(lab.the_run()).model == "local/m8"
         (replies,) = lab.the_run().glob("replies-*")
@@ -141,7 +141,7 @@ class TestName:
 
     def test_one_name_is_of_one_model(self, lab: Lab, own: FakeServer) -> None:
         at = ("--base-url", own.base_url, "--name", "lab/m8")
-        assert lab.bench_run("--model", "m8", *at).code == 0
+        assert lab.bench_ask("--model", "m8", *at).code == 0
         done = lab.bench_run("--model", "m9", *at, "--samples", "5")
         done.one_line(1, "holds a run of lab/m8, which was local/m8", "asks local/m9", "--name")
 

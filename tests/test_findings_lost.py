@@ -28,7 +28,7 @@ def answer(request: Request) -> str | Exception:
 
 def kinds(lab: Lab, *arguments: str) -> dict[str, str]:
     """Kind -> text of the findings of a run."""
-    lab.bench_run("--model", lab.fake(answer), "--keep-going", *arguments, task=lab.plain)
+    lab.bench_ask("--model", lab.fake(answer), "--keep-going", *arguments, task=lab.plain)
     found = findings(read_run(lab.the_run()))
     return {one.kind: spelled(str(one), as_option) for one in found}
 
@@ -50,7 +50,7 @@ def test_exact_lengths_with_one_step(lab: Lab) -> None:
     assert STEPS.name not in kinds(lab, "--exact", "--lengths", "21", "--samples", "4")
     banded = lab.plain.with_name("banded.yaml")
     banded.write_text(lab.plain.read_text().replace("spread: none\n", ""))
-    lab.bench_run("--model", lab.fake(answer), *asked, task=banded)
+    lab.bench_ask("--model", lab.fake(answer), *asked, task=banded)
     (folder,) = [one for one in find_runs(lab.out) if "banded" in str(one)]
     (said,) = [str(one) for one in findings(read_run(folder)) if one.kind == STEPS.name]
     remedy = "may be answered worse. Remedy: leave out --exact: bands have all lengths."

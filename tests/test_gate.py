@@ -144,7 +144,7 @@ def test_a_baseline_says_how_likely_it_is_unlucky(
     for out, more in (("old", ("--draws", draws)), ("new", ())):
         model = lab.fake(ScriptedProvider(script))
         command = ("--model", model, *asked, *more, "--out", lab.folder / out)
-        assert lab.bench_run(*command).code == 0
+        assert lab.bench_ask(*command).code == 0
     old, new = (next((lab.folder / out / "runs").rglob("manifest.json")) for out in ("old", "new"))
     path = lab.folder / "base.json"
     done = lab.bench("gate", "--save", path, old.parent)

@@ -141,7 +141,7 @@ def test_samples_without_a_reply_are_asked_first(gate: Gate) -> None:
 def test_nothing_is_asked_where_nothing_can_be_compared(gate: Gate) -> None:
     """Another reading is refused before a request is sent."""
     choices = ("--model", "tiny", "--read", "likelihood", "--axis", "separator=none", *FEW)
-    assert gate.lab.bench_run(*choices).code == 0
+    assert gate.lab.bench_ask(*choices).code == 0
     (folder,) = (gate.lab.out / "runs" / "tiny@likelihood" / "lab").iterdir()
     done = gate.lab.bench("gate", gate.file, folder, "--ask", "-t", gate.lab.ones)
     done.one_line(2, "a gate compares one kind only")

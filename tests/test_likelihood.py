@@ -84,7 +84,7 @@ def test_a_run_by_likelihood(lab: Lab, ask: Callable[..., str]) -> None:
 
 def test_samples_show_options_rank_and_margin(lab: Lab, ask: Callable[..., str]) -> None:
     """On the terminal, as JSON, in Python and on the page."""
-    lab.bench_run("--model", ask(sees), *LIKELIHOOD)
+    lab.bench_ask("--model", ask(sees), *LIKELIHOOD)
     run = lab.the_run()
     shown = lab.bench("samples", run, "--task", lab.ones, "--outcome", "incorrect", "--limit", "1")
     assert "prefers " in shown.out
@@ -119,9 +119,9 @@ def test_errors_are_tried_again_and_a_run_goes_on(lab: Lab, ask: Callable[..., s
         return sees(request)
 
     limits = ("--max-connections", "1")
-    assert lab.bench_run("--model", ask(faulty), *LIKELIHOOD, *limits).code == 1
+    assert lab.bench_ask("--model", ask(faulty), *LIKELIHOOD, *limits).code == 1
     assert len(records(lab.the_run())) == 4
-    assert lab.bench_run("--model", ask(faulty), *LIKELIHOOD, *limits).code == 0
+    assert lab.bench_ask("--model", ask(faulty), *LIKELIHOOD, *limits).code == 0
     options = {request.sample_id: request.options for request in calls}
     assert all(options[request.sample_id] == request.options for request in calls)
     assert len(calls) == len(options) + 2
@@ -138,7 +138,7 @@ def test_readings_are_compared_and_ranked_by_name(lab: Lab, ask: Callable[..., s
 
     model = ask(both)
     for arguments in ((), LIKELIHOOD):
-        assert lab.bench_run("--model", model, *arguments).code == 0
+        assert lab.bench_ask("--model", model, *arguments).code == 0
     runs = sorted((lab.out / "runs" / "fake").glob("*/lab/*"))
     compared = lab.bench("compare", *runs, "--all-findings")
     assert "fake/model@likelihood: Read by likelihood over" in compared.out
@@ -261,7 +261,7 @@ def test_a_record_whose_options_are_no_choice(options: str) -> None:
 
 def test_a_threshold_below_chance_is_refused(lab: Lab, ask: Callable[..., str]) -> None:
     """Guesses reach it."""
-    lab.bench_run("--model", ask(sees), *LIKELIHOOD)
+    lab.bench_ask("--model", ask(sees), *LIKELIHOOD)
     done = lab.bench("score", lab.the_run(), "--task", lab.ones, "--threshold", "0.05")
     done.one_line(2, "--threshold 0.05 is not above chance")
 
@@ -282,7 +282,7 @@ def test_a_line_without_options_is_no_answer(
 ) -> None:
     """Its reply says nothing of probabilities: one line, and the same command asks it again."""
     asked = ("--model", ask(sees), *LIKELIHOOD)
-    lab.bench_run(*asked)
+    lab.bench_ask(*asked)
     path = lab.the_run() / SAMPLES
     first, *others = path.read_text(encoding="utf-8").splitlines()
     fields = json.loads(first)
@@ -294,14 +294,14 @@ def test_a_line_without_options_is_no_answer(
     assert f"{path}:1: no options of a forced choice; its sample counts as not asked" in done.err
     assert done.code == 1
     assert read_run(lab.the_run()).missing == 1
-    assert lab.bench_run(*asked).code == 0
+    assert lab.bench_ask(*asked).code == 0
     assert len(path.read_text(encoding="utf-8").splitlines()) == len(others) + 2
     assert read_run(lab.the_run()).missing == 0
 
 
 def test_a_published_record_says_what_was_chosen_from(lab: Lab, ask: Callable[..., str]) -> None:
     """The method, the options with their log-probabilities, chance; other names than of replies."""
-    lab.bench_run("--model", ask(sees), *LIKELIHOOD)
+    lab.bench_ask("--model", ask(sees), *LIKELIHOOD)
     folder = lab.folder / "eee"
     arguments = ("every-eval-ever", lab.the_run(), "--task", lab.folder / "lab", "-o", folder)
     assert lab.bench("export", *arguments).code == 0

@@ -57,7 +57,7 @@ class TestAfterARun:
     def test_the_file_need_not_be_named(
         self, lab: Lab, records: Path, shows_prompts: Callable[[], bool]
     ) -> None:
-        lab.bench_run(task=lab.plain)
+        lab.bench_ask(task=lab.plain)
         assert shows_prompts()
         assert len(list((records / "tasks").iterdir())) == 1
 
@@ -66,7 +66,7 @@ class TestAfterARun:
         self, lab: Lab, records: Path, shows_prompts: Callable[[], bool], change: str
     ) -> None:
         """What is there now was not run by the user, so it is not executed."""
-        lab.bench_run(task=lab.plain)
+        lab.bench_ask(task=lab.plain)
         rows = lab.plain.with_name("rows.py")
         if change == "code":
             rows.write_text(rows.read_text() + MARKER)
@@ -83,7 +83,7 @@ class TestAfterARun:
     def test_not_of_a_run_whose_code_was_another(self, lab: Lab, records: Path) -> None:
         """The record is of the newest code; the run has the hash of its own."""
         assert not records.exists()
-        lab.bench_run(task=lab.plain)
+        lab.bench_ask(task=lab.plain)
         rows = lab.plain.with_name("rows.py")
         rows.write_text(rows.read_text() + "# another\n")
         own_tasks.remember(opened(lab))
@@ -95,7 +95,7 @@ class TestAStrangersRun:
 
     def test_its_task_file_is_not_opened(self, lab: Lab, records: Path) -> None:
         """Also where it lies at the path that the manifest names, with the hash that it names."""
-        lab.bench_run(task=lab.plain)
+        lab.bench_ask(task=lab.plain)
         shutil.rmtree(records)
         rows = lab.plain.with_name("rows.py")
         rows.write_text(rows.read_text() + MARKER)
@@ -107,7 +107,7 @@ class TestAStrangersRun:
     def test_it_cannot_name_another_file(self, lab: Lab, records: Path) -> None:
         """The path of the record counts, not that of the manifest."""
         assert not records.exists()
-        lab.bench_run(task=lab.plain)
+        lab.bench_ask(task=lab.plain)
         strange = lab.folder / "strange"
         shutil.copytree(lab.plain.parent, strange)
         (strange / "rows.py").write_text(MARKER + (strange / "rows.py").read_text())
@@ -127,7 +127,7 @@ class TestScorer:
         lab.plain.write_text(f"{lab.plain.read_text()}scorer: score.py:score\n")
         scorer = lab.plain.with_name("score.py")
         scorer.write_text(SCORER)
-        assert lab.bench_run(task=lab.plain).code == 0
+        assert lab.bench_ask(task=lab.plain).code == 0
         lab.monkeypatch.setattr(
             "eyechart.harness.analysis.samples.verdicts.is_loaded", lambda *_: False
         )
@@ -147,7 +147,7 @@ class TestRecords:
 
     def test_installed_tasks_need_none(self, lab: Lab, records: Path) -> None:
         asked = ("--task", "counting/ones", "--model", "oracle:5", "--lengths", "5,6")
-        assert lab.bench_run(*asked).code == 0
+        assert lab.bench_ask(*asked).code == 0
         assert not records.exists()
 
     def test_the_oldest_are_removed(

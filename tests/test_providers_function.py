@@ -392,7 +392,7 @@ class TestFile:
     def test_an_edited_file_is_another_model(self, lab: Lab, file: Path) -> None:
         """Also where all is answered, and in the same process."""
         command = ("--model", "agent.py:ones")
-        assert lab.bench_run(*command, task=lab.plain).code == 0
+        assert lab.bench_ask(*command, task=lab.plain).code == 0
         file.write_text(FILE.replace("count('1')", "count('0')"))
         done = lab.bench_run(*command, task=lab.plain)
         done.one_line(1, "replies of other code", "a name of its own (--name …)")

@@ -336,7 +336,7 @@ class TestNames:
         done = lab.bench_run("--model", f"hf/{other}", *given[:4], "4")
         done.one_line(1, "(architecture was 'LlamaForCausalLM'", "use another --name for these")
         named = ("--name", "my/gpt2")
-        assert lab.bench_run("--model", f"hf/{other}", *given, *named).code == 0
+        assert lab.bench_ask("--model", f"hf/{other}", *given, *named).code == 0
         assert (lab.out / "runs" / "my" / "gpt2").is_dir()
 
     def test_a_forced_choice(self, lab: Lab, llama: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_plugin_that_ends_the_run(lab: Lab, site: Path, name: str) -> None:
     assert [record["reply"] for record in lab_records(lab)] == ["Final answer: 2"] * 2 * asked
     plug_case(site, THIRD, "return Reply(SOUND)")
     sys.modules.pop("odd")
-    assert lab.bench_run("--model", "odd/x", task=lab.plain).code == 0
+    assert lab.bench_ask("--model", "odd/x", task=lab.plain).code == 0
     assert len(lab_records(lab)) == 3
 
 
@@ -171,7 +171,7 @@ def test_a_plugin_that_ends_the_process(lab: Lab, site: Path) -> None:
     assert process.wait() == 7, process.communicate()
     assert len(lab_records(lab)) == 2
     plug_case(site, THIRD, "return Reply(SOUND)")
-    assert lab.bench_run("--model", "odd/x", task=lab.plain).code == 0
+    assert lab.bench_ask("--model", "odd/x", task=lab.plain).code == 0
     assert len(lab_records(lab)) == 3
 
 

@@ -145,7 +145,7 @@ class TestRun:
         """With a seed of its own."""
         model = lab.fake(ScriptedProvider(right))
         drawn = ("--draws", "2", "--temperature", "0.5")
-        assert lab.bench_run("--model", model, *RAY, *drawn).code == 0
+        assert lab.bench_ask("--model", model, *RAY, *drawn).code == 0
         found = [(one.get("draw", 1), one["seed"]) for one in records(lab.the_run())]
         assert sorted(found) == [(1, 0)] * 16 + [(2, 1)] * 16
         assert cluster is not None
@@ -215,7 +215,7 @@ class TestRun:
         done = lab.bench_run("--model", lab.fake(half), *RAY)
         assert done.code == 1
         assert "8 samples have no reply (the last: no)" in done.err
-        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert lab.bench_ask("--model", lab.fake(right), *RAY).code == 0
         assert len(cluster.jobs[-1]) == 8
 
     @pytest.mark.parametrize("usage", [Usage(1, 10), None, Usage(3, 0)])
@@ -238,7 +238,7 @@ class TestRun:
     def test_what_comes_back_twice_is_written_once(self, lab: Lab, cluster: StandIn) -> None:
         """As after a worker that was lost with its block."""
         cluster.twice = True
-        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert lab.bench_ask("--model", lab.fake(right), *RAY).code == 0
         assert len(records(lab.the_run())) == 16
 
     def test_an_adaptive_run_has_a_job_for_each_wave(self, lab: Lab, cluster: StandIn) -> None:
@@ -384,7 +384,7 @@ class TestRows:
         assert len(records(lab.the_run())) == BLOCK
         assert len(cluster.jobs) == cluster.closed == 1
         cluster.forge = dict
-        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert lab.bench_ask("--model", lab.fake(right), *RAY).code == 0
         assert len(records(lab.the_run())) == 16
 
     @pytest.mark.parametrize(

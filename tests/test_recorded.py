@@ -260,7 +260,7 @@ def test_an_index_with_gaps(lab: Lab) -> None:
 def test_asked_and_recorded_never_mix(lab: Lab) -> None:
     """Neither in a run that was asked, nor in one that was recorded."""
     path = lines(lab.folder / "them.jsonl", [{"said": "3", "n": 3, "sep": ","}])
-    lab.bench_run("--model", "oracle:5")
+    lab.bench_ask("--model", "oracle:5")
     folder = lab.the_run()
     before = (folder / "samples.jsonl").read_bytes()
     take(lab, path, lab.ones, *OF_GIVEN, model="oracle/5").one_line(1, str(folder), "recorded")

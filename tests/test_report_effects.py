@@ -315,7 +315,7 @@ def test_differences_in_words(area: tuple[float, float, tuple[float, float]], si
 
 def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
     """Neither in the tables nor in a sentence; its effective length is there, and what it is."""
-    lab.bench_run("--model", lab.fake(right), "--adaptive")
+    lab.bench_ask("--model", lab.fake(right), "--adaptive")
     page = report(lab, lab.the_run())
     tables = {table["name"]: table for table in data_of(page)["tables"]}
     sights = tables["lab-ones-effective-length"]

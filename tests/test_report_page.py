@@ -209,7 +209,7 @@ def test_the_page_and_the_terminal_say_how_much_is_not_scored(lab: Lab) -> None:
     several runs also names the run.
     """
     lines = ("--samples", "2", "--lengths", "2")
-    lab.bench_run("--model", lab.fake(right), "--name", "@whole", *lines)
+    lab.bench_ask("--model", lab.fake(right), "--name", "@whole", *lines)
     whole = lab.the_run()
 
     def script(request: Request) -> str:
@@ -217,7 +217,7 @@ def test_the_page_and_the_terminal_say_how_much_is_not_scored(lab: Lab) -> None:
             raise BadRequestError("too hot")
         return right(request)
 
-    lab.bench_run("--model", lab.fake(script), "--name", "@part", *lines)
+    lab.bench_ask("--model", lab.fake(script), "--name", "@part", *lines)
     (part,) = {path.parent for path in lab.out.rglob(MANIFEST)} - {whole}
     said = "2 of 4 samples are not scored: error 2."
     assert said in " ".join(lab.bench("score", part, "-t", lab.ones).out.split())

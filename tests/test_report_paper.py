@@ -189,13 +189,13 @@ class TestFiles:
     )
     def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: list[str]) -> None:
         """What is wrong and what helps."""
-        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        assert lab.bench_ask("--lengths", "3", "--samples", "2").code == 0
         named = [lab.the_run() if one == "RUN" else one for one in arguments]
         lab.bench("figure", *named).one_line(2, *said)
 
     def test_what_cannot_be_written_is_one_line(self, lab: Lab) -> None:
         """A folder in the place of the file, and a file in the place of the folder."""
-        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        assert lab.bench_ask("--lengths", "3", "--samples", "2").code == 0
         (lab.folder / "taken.pdf").mkdir()
         (lab.folder / "file").write_text("")
         place = lab.folder / "taken.pdf"
@@ -205,7 +205,7 @@ class TestFiles:
 
     def test_without_scored_samples_nothing_is_drawn(self, lab: Lab) -> None:
         """Neither a file nor an empty chart."""
-        lab.bench_run("--lengths", "3", "--samples", "2", "--model", lab.fake(_no_reply))
+        lab.bench_ask("--lengths", "3", "--samples", "2", "--model", lab.fake(_no_reply))
         done = lab.bench("figure", "accuracy", lab.the_run(), "-o", lab.folder / "a.pdf")
         done.one_line(2, "no sample of these runs is scored, so there is nothing to draw")
         assert not (lab.folder / "a.pdf").exists()
@@ -214,7 +214,7 @@ class TestFiles:
         """Before anything is written, and once all that was given can be drawn: nobody installs
         it to learn that a name is wrong.
         """
-        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        assert lab.bench_ask("--lengths", "3", "--samples", "2").code == 0
         lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
         place = lab.folder / "a.svg"
         done = lab.bench("figure", "accuracy", lab.the_run(), "-o", place)
@@ -229,7 +229,7 @@ class TestFiles:
 
     def test_a_run_that_is_named_twice_is_said(self, lab: Lab) -> None:
         """Also with another path to it: one mark would look like two that agree."""
-        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        assert lab.bench_ask("--lengths", "3", "--samples", "2").code == 0
         run = lab.the_run()
         beside = run.parent / "other" / ".." / run.name
         (run.parent / "other").mkdir()

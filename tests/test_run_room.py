@@ -359,7 +359,7 @@ class TestForecast:
     def test_of_a_model_that_was_seen_to_think(self, lab: Lab) -> None:
         """From its earlier replies; and no replies cost more than the most that it says."""
         name = lab.fake(Thinker("field"))
-        assert lab.bench_run("--model", name, "--samples", "2").code == 0
+        assert lab.bench_ask("--model", name, "--samples", "2").code == 0
         run, line = self.forecast(lab, "--model", name)
         assert line.startswith("usually 3,01")
         assert "the mean of 8 earlier replies); at most 131,072 with the answer" in line
@@ -367,7 +367,7 @@ class TestForecast:
         assert run["output_tokens"] == pytest.approx(32 * (THOUGHT + 20), rel=0.01)
         endless = Thinker("field", 10**9)
         lab.fake(endless)
-        lab.bench_run("--model", name, "--samples", "10", "--fresh", "--keep-going")
+        lab.bench_ask("--model", name, "--samples", "10", "--fresh", "--keep-going")
         assert endless.spent <= run["most_output_tokens"]
 
     def test_of_a_model_that_is_listed(self, lab: Lab) -> None:
@@ -515,7 +515,7 @@ class TestFirstReplies:
     def test_the_next_command_goes_on_all_the_same(self, lab: Lab) -> None:
         """The command that was stopped would stop again."""
         name = lab.fake(lambda _request: Reply("I like rows."))
-        assert lab.bench_run("--model", name, "--samples", "9").code == 1
+        assert lab.bench_ask("--model", name, "--samples", "9").code == 1
         last = lab.bench("score", lab.the_run()).out.splitlines()[-1]
         assert last.startswith("next: bench run ")
         assert last.endswith(" --keep-going")
@@ -526,7 +526,7 @@ class TestFirstReplies:
         name = lab.fake(lambda asked: right(asked) if readable else Reply("I like rows."))
         folder = lab.wanted(model=name).folder
         more = ("--model", name, "--samples")
-        assert lab.bench_run(*more, "4", "--keep-going").code == 0
+        assert lab.bench_ask(*more, "4", "--keep-going").code == 0
         done = lab.bench_run(*more, "8")
         assert "stopped the run: none of the first 16 replies has an answer" in done.err
         assert "--keep-going asks the rest, --fresh starts over" in done.err
@@ -534,8 +534,8 @@ class TestFirstReplies:
         other = lab.bench_run(*more, "8", "--axis", "separator=space")
         assert "none of the first 6 replies" in other.err  # asked now, under another condition
         readable = True
-        assert lab.bench_run(*more, "8", "--keep-going").code == 0
-        assert lab.bench_run(*more, "9").code == 0
+        assert lab.bench_ask(*more, "8", "--keep-going").code == 0
+        assert lab.bench_ask(*more, "9").code == 0
         assert len(records(folder)) == 36 + 6
 
     @pytest.mark.parametrize(("most", "asked", "goes_on"), [("4", 4, 1), ("200", 6, 0)])

@@ -450,7 +450,7 @@ class TestDoors:
         takes_turns = replace(descriptors.BUILT_IN["fake"], takes_turns=True)
         lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", takes_turns)
         model = ("--model", "fake/model", "--max-connections", "1")
-        assert lab.bench_run(*model, task=sums).code == 1
+        assert lab.bench_ask(*model, task=sums).code == 1
         said = " ".join(lab.bench_run(*model, "--dry-run", task=sums).out.split())
         assert "8 requests in all, of which 3 are left; each turn is one" in said
         document = json.loads(lab.bench_run(*model, "--dry-run", "--json", task=sums).out)

@@ -111,7 +111,7 @@ class TestRun:
         model = lab.fake(right)
         for number in (1, 2):
             out = lab.folder / f"job-{number}"
-            assert lab.bench_run("--model", model, "--shard", f"{number}/2", "--out", out).code == 0
+            assert lab.bench_ask("--model", model, "--shard", f"{number}/2", "--out", out).code == 0
             shutil.copytree(out, lab.out, dirs_exist_ok=True)
         folder = lab.the_run()
         judged = read_run(folder, pytest.fail)
@@ -127,8 +127,8 @@ class TestRun:
         commands = (("--samples", "3"), (*other, "separator=comma,space"))
         for place, command in enumerate(commands):
             out = lab.folder / f"job-{place}"
-            assert lab.bench_run("--model", model, *command, "--out", out).code == 0
-            assert lab.bench_run("--model", model, *command).code == 0
+            assert lab.bench_ask("--model", model, *command, "--out", out).code == 0
+            assert lab.bench_ask("--model", model, *command).code == 0
         here, there = (find_runs(lab.folder / f"job-{place}")[0] for place in (0, 1))
         shutil.copy(there / SAMPLES, here / "samples-2.jsonl")
         assert_frame_equal(read_run(here).cells, read_run(lab.the_run()).cells)
@@ -138,8 +138,8 @@ class TestRun:
         """Its records say that answers chose them, whatever the manifest is of."""
         model = lab.fake(right)
         chosen = ("--adaptive", "--axis", "separator=comma", "--max-requests", "20")
-        assert lab.bench_run("--model", model, "--axis", "separator=none").code == 0
-        lab.bench_run("--model", model, *chosen, "--out", lab.folder / "job")
+        assert lab.bench_ask("--model", model, "--axis", "separator=none").code == 0
+        lab.bench_ask("--model", model, *chosen, "--out", lab.folder / "job")
         (job,) = find_runs(lab.folder / "job")
         shutil.copy(job / SAMPLES, lab.the_run() / "samples-job.jsonl")
         kinds = {
@@ -196,13 +196,13 @@ class TestRun:
         """Where the data of a task differ and not its version, before anything is asked."""
         provider = ScriptedProvider(right)
         model = lab.fake(provider)
-        assert lab.bench_run("--model", model, "--shard", "1/2").code == 0
+        assert lab.bench_ask("--model", model, "--shard", "1/2").code == 0
         rows = lab.ones.with_name("rows.py")
         rows.write_text(rows.read_text().replace('"01"', '"10"'))
         generator.load_generator.cache_clear()
         functions.load_module.cache_clear()
         other = lab.folder / "other"
-        assert lab.bench_run("--model", model, "--shard", "2/2", "--out", other).code == 0
+        assert lab.bench_ask("--model", model, "--shard", "2/2", "--out", other).code == 0
         shutil.copytree(other, lab.out, dirs_exist_ok=True)
         asked = len(provider.requests)
         done = lab.bench_run("--model", model)
@@ -229,21 +229,21 @@ class TestRun:
     def test_a_shard_has_one_writer(self, lab: Lab) -> None:
         """Another shard may be asked at the same time; the same one and the whole run may not."""
         model = lab.fake(right)
-        assert lab.bench_run("--model", model, "--shard", "1/2", "--lengths", "3").code == 0
+        assert lab.bench_ask("--model", model, "--shard", "1/2", "--lengths", "3").code == 0
         with Journal(lab.the_run(), print, "samples-1-of-2.jsonl"):
             for more in ((), ("--shard", "1/2"), ("--fresh",)):
                 done = lab.bench_run("--model", model, *more)
                 done.one_line(1, "samples-1-of-2.jsonl is being written by process")
-            assert lab.bench_run("--model", model, "--shard", "2/2").code == 0
+            assert lab.bench_ask("--model", model, "--shard", "2/2").code == 0
 
     def test_it_continues_and_grows(self, lab: Lab) -> None:
         """The same command asks nothing again, and more samples only the new rows."""
         provider = ScriptedProvider(right)
         shard = ("--model", lab.fake(provider), "--shard", "2/3")
         for _ in range(2):
-            assert lab.bench_run(*shard, "--samples", "4").code == 0
+            assert lab.bench_ask(*shard, "--samples", "4").code == 0
         assert len(provider.requests) == 4
-        assert lab.bench_run(*shard, "--samples", "8").code == 0
+        assert lab.bench_ask(*shard, "--samples", "8").code == 0
         assert {request.sample_id[-1] for request in provider.requests} == {"1", "4", "7"}
         assert len(provider.requests) == 12
 
@@ -260,7 +260,7 @@ class TestRun:
         whole = lab.bench_run("--model", model, "--samples", "20", "--dry-run", "--json")
         (of_all,) = orjson.loads(whole.out)["runs"]
         (before,) = orjson.loads(lab.bench_run(*asked, "--dry-run", "--json").out)["runs"]
-        assert lab.bench_run(*asked, "--lengths", "3").code == 0
+        assert lab.bench_ask(*asked, "--lengths", "3").code == 0
         done = lab.bench_run(*asked, "--dry-run", "--json")
         (run,) = orjson.loads(done.out)["runs"]
         assert (run["requests"], run["answered"], run["shard"]) == (8, 4, "3/16")
@@ -316,5 +316,5 @@ def test_a_number_that_no_shard_has() -> None:
 def test_one_shard_of_one_is_the_run(lab: Lab) -> None:
     """It has no folder of its own."""
     assert Shard.read("1/1") == WHOLE
-    assert lab.bench_run("--model", lab.fake(right), "--shard", "1/1").code == 0
+    assert lab.bench_ask("--model", lab.fake(right), "--shard", "1/1").code == 0
     assert find_runs(lab.out) == [lab.the_run()]

@@ -327,7 +327,7 @@ class TestRuns:
         run = lab.the_run()
         written = records(run)
         assert {one["condition"]["examples"] for one in written} == {"0", "2"}
-        assert lab.bench_run(*command).code == 0
+        assert lab.bench_ask(*command).code == 0
         assert records(run) == written
         shown = lab.bench(
             "samples", run, "--task", lab.ones, "--condition", "examples=2", "--limit", "1"
