@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,6 @@ from eyechart.harness.plan import own_tasks
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.page import assets, page
-from eyechart.harness.report.ranking import ranks_page
 from eyechart.harness.run.engine import EngineContext
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
@@ -490,16 +488,6 @@ def _our_project_is_parsed_once() -> Iterator[None]:
     """Each `bench` looks for defaults in the `pyproject.toml` of its folder, which is ours here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tomllib, "loads", lru_cache(maxsize=8)(tomllib.loads))
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _templates_are_compiled_once() -> Iterator[None]:
-    """Each page makes its templates anew, which takes longer than the rest of a small page."""
-    with pytest.MonkeyPatch.context() as patch:
-        templates = cache(assets.environment)
-        for module in (page, ranks_page):
-            patch.setattr(module, "environment", templates)
         yield
 
 
