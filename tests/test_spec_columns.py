@@ -123,10 +123,8 @@ def test_a_run_made_with_such_an_axis_is_one_line(lab: Lab, axis: str) -> None:
     words = (f"the axis {axis!r}", "rename the axis")
     lab.bench("score", folder).one_line(1, *words)
     lab.bench("report", folder, "-o", lab.folder / "r.html").one_line(1, *words)
-    done = lab.bench("leaderboard", "--out", lab.out, "--task", lab.ones)
-    assert (done.code, len(done.err.splitlines())) == (0, 1)
-    assert "left out" in done.err
-    assert "0 rows" in done.out
+    board = lab.bench("leaderboard", "--out", lab.out, "--task", lab.ones)
+    board.one_line(1, "left out", *words)
 
 
 def test_a_run_whose_axis_stands_in_no_column_stays_readable(lab: Lab) -> None:

@@ -293,7 +293,7 @@ def _replaced(
         if folder != other:
             latest = f"the file has a row of {later['date']}" if other is None else str(other)
             reason = f"of runs with equal settings the latest is ranked: {latest}"
-            yield LeftOut(str(folder), reason, "of which a later run has equal settings")
+            yield LeftOut(str(folder), reason, "that a later run replaces")
 
 
 def document(output: Path, ranked: Sequence[Section], at: Sequence[int] = ()) -> dict[str, Any]:

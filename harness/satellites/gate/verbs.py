@@ -72,10 +72,10 @@ def gate(
     """Compare runs with a saved baseline, as bench compare does, and end with an exit code.
 
     Exit codes, also of bench compare --fail-if: 0, passed; 1, a run or the baseline cannot be read;
-    2, they cannot be compared, or the command line is wrong; 3 and 4, by the verdict, see below the
-    options (a gate has --fail-if worse unless it says otherwise). A run is incomplete if it lacks
-    samples of the other one, and not comparable if something else than sight limits it or no area
-    can fall by more than the margin.
+    2, they cannot be compared, or the command line is wrong; 3 and 4, by the verdict, as the end of
+    --help says (a gate has --fail-if worse unless it says otherwise). A run is incomplete if it
+    lacks samples of the other one, and not comparable if something else than sight limits it or no
+    area can fall by more than the margin.
 
     --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
     the same models and tasks, and no other, and says how likely it calls an unchanged model worse
