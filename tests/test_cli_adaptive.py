@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 SEES = 25
 LENGTHS = ("--lengths", "5,10,20,40,80,160")
 ONE_CONDITION = (*LENGTHS, "--axis", "separator=none")
+LIMITED = (*ONE_CONDITION, "--samples", "40")
 
 
 def row_of(request: Request) -> str:
@@ -102,10 +103,20 @@ def bands(lab: Lab) -> None:
 
 def adaptive(lab: Lab, model: str, *arguments: str | Path, **more: Any) -> Done:
     """`bench run --adaptive`, until the effective length is known to the usual precision; without
-    `--precision` the small tasks of the lab would end as soon as their small full runs.
+    `--precision` the small tasks of the lab would end as soon as their small full runs. It only
+    asks.
     """
+    return lab.bench_ask(*until_known(model, *arguments), **more)
+
+
+def shown(lab: Lab, model: str, *arguments: str | Path, **more: Any) -> Done:
+    """The same with its tables."""
+    return lab.bench_run(*until_known(model, *arguments), **more)
+
+
+def until_known(model: str, *arguments: str | Path) -> tuple[str | Path, ...]:
     aim = () if "--precision" in arguments else ("--precision", "0.75")
-    return lab.bench_run("--adaptive", *aim, "--model", model, *arguments, **more)
+    return ("--adaptive", *aim, "--model", model, *arguments)
 
 
 def ids(folder: Path) -> list[str]:
@@ -137,7 +148,7 @@ class TestFinding:
 
     def test_few_samples_find_the_breaking_point(self, lab: Lab) -> None:
         """The intervals contain it and are narrow enough; each condition says why it ended."""
-        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        done = shown(lab, lab.fake(sees(SEES)), *LENGTHS)
         assert done.code == 0
         folder = lab.the_run()
         for row in rows(folder / EFFECTIVE_LENGTHS):
@@ -158,25 +169,25 @@ class TestFinding:
     def test_more_precision_takes_more_samples(self, lab: Lab) -> None:
         """The same folder grows, and no sample is asked twice."""
         model = lab.fake(sees(SEES))
-        adaptive(lab, model, *LENGTHS, "--precision", "1")
+        adaptive(lab, model, *ONE_CONDITION, "--precision", "1")
         coarse = ids(lab.the_run())
-        adaptive(lab, model, *LENGTHS, "--precision", "0.6")
+        adaptive(lab, model, *ONE_CONDITION, "--precision", "0.6")
         fine = ids(lab.the_run())
         assert fine[: len(coarse)] == coarse
         assert len(coarse) < len(fine) == len(set(fine))
 
     def test_the_same_command_again_asks_nothing(self, lab: Lab) -> None:
         """And says the same."""
-        first = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        first = shown(lab, lab.fake(sees(SEES)), *LENGTHS)
         before = ids(lab.the_run())
-        again = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        again = shown(lab, lab.fake(sees(SEES)), *LENGTHS)
         assert (again.code, again.out, again.err) == (first.code, first.out, first.err)
         assert ids(lab.the_run()) == before
 
     def test_two_tasks_with_two_conditions(self, lab: Lab) -> None:
         """Each has a table file and a row."""
         tasks = f"{lab.ones},{lab.plain}"
-        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, task=tasks)
+        done = shown(lab, lab.fake(sees(SEES)), *LENGTHS, task=tasks)
         assert done.code == 0
         assert [
             line.split("|")[1].split()[0] for line in done.out.splitlines() if "| lab/" in line
@@ -188,11 +199,11 @@ class TestFinding:
         of them; without it lines are bands.
         """
         model = lab.fake(sees(SEES))
-        adaptive(lab, model, *LENGTHS, "--exact")
+        adaptive(lab, model, *ONE_CONDITION, "--exact")
         exact = read_manifest(lab.the_run())
         assert all(cell.line.is_exact for cell in exact.cells)
-        assert sum(cell.samples for cell in exact.cells) < 300
-        adaptive(lab, model, *LENGTHS, "--fresh")
+        assert sum(cell.samples for cell in exact.cells) < 150
+        adaptive(lab, model, *ONE_CONDITION, "--fresh")
         bands = read_manifest(lab.the_run())
         assert any(not cell.line.is_exact for cell in bands.cells)
 
@@ -252,7 +263,7 @@ class TestWindow:
     def test_the_climb_ends_at_the_window(self, lab: Lab) -> None:
         """What does not fit is recorded, never sent, and counts as failing."""
         provider = Window(400)
-        done = adaptive(lab, lab.fake(provider), "--axis", "separator=none", "--exact")
+        done = shown(lab, lab.fake(provider), "--axis", "separator=none", "--exact")
         assert done.code == 0
         assert "it is limited by window: all 6 failing samples were too long" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
@@ -300,7 +311,7 @@ class TestUndisturbed:
         for salt, workers in (("a", 16), ("b", 16), ("c", 3), ("d", 1)):
             out = lab.folder / salt
             place = ("--max-connections", str(workers), "--out", out)
-            assert adaptive(lab, lab.fake(Uneven(salt)), *LENGTHS, *place).code == 0
+            assert shown(lab, lab.fake(Uneven(salt)), *LENGTHS, *place).code == 0
             folder = next(out.rglob(SAMPLES)).parent
             seen.add((tuple(sorted(ids(folder))), (folder / TABLE).read_bytes()))
         assert len(seen) == 1
@@ -397,7 +408,7 @@ class TestFullRuns:
         lab.bench_run("--model", model, *full)
         area = rows(lab.the_run() / EFFECTIVE_LENGTHS)[0]["area"]
         for again in range(2):
-            done = adaptive(lab, model, *chosen)
+            done = shown(lab, model, *chosen)
             assert "adaptive" in done.out.splitlines()[0]
             if again:
                 done = lab.bench_run("--model", model, *full)
@@ -419,7 +430,7 @@ class TestFullRuns:
         lab.bench_run("--model", model, *bands)
         before = (lab.the_run() / SAMPLES).read_bytes()
         table = (lab.the_run() / TABLE).read_bytes()
-        done = adaptive(lab, model, *LENGTHS)
+        done = shown(lab, model, *LENGTHS)
         assert (done.code, done.err.count("its effective length is known to 0.")) == (0, 2)
         assert (lab.the_run() / SAMPLES).read_bytes() == before
         assert (lab.the_run() / TABLE).read_bytes() == table
@@ -432,15 +443,15 @@ class TestFullRuns:
         def stops(request: Request) -> Any:
             return sees(SEES)(request) if next(asked) < 30 else BadRequestError("no")
 
-        bands = (*LENGTHS, "--samples", "300", "--max-connections", "1")
+        bands = (*ONE_CONDITION, "--samples", "300", "--max-connections", "1")
         assert lab.bench_ask("--model", lab.fake(stops), *bands).code == 1
         before = [record["id"] for record in records(lab.the_run()) if "reply" in record]
-        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        done = adaptive(lab, lab.fake(sees(SEES)), *ONE_CONDITION)
         assert done.code == 0
-        assert adaptive(lab, lab.fake(sees(SEES)), *LENGTHS).code == 0
+        assert adaptive(lab, lab.fake(sees(SEES)), *ONE_CONDITION).code == 0
         after = [record["id"] for record in records(lab.the_run()) if "reply" in record]
         assert after[: len(before)] == before
-        assert len(after) < 240
+        assert len(after) < 120
 
 
 class TestLimits:
@@ -756,23 +767,23 @@ class TestDryRun:
     def test_a_run_that_begins_anew_has_nothing(self, lab: Lab) -> None:
         """With --fresh the old run does not count; nothing is moved."""
         model = lab.fake(sees(SEES))
-        before = adaptive(lab, model, *ONE_CONDITION, "--dry-run").out
-        adaptive(lab, model, *ONE_CONDITION)
-        assert adaptive(lab, model, *ONE_CONDITION, "--dry-run").out != before
-        assert adaptive(lab, model, *ONE_CONDITION, "--dry-run", "--fresh").out == before
+        before = adaptive(lab, model, *LIMITED, "--dry-run").out
+        adaptive(lab, model, *LIMITED)
+        assert adaptive(lab, model, *LIMITED, "--dry-run").out != before
+        assert adaptive(lab, model, *LIMITED, "--dry-run", "--fresh").out == before
         assert not (lab.out / "replaced").exists()
 
     def test_the_cost_is_that_of_the_requests(self, lab: Lab) -> None:
         """And says so."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
-        done = adaptive(lab, lab.fake(sees(SEES)), *ONE_CONDITION, "--dry-run")
+        done = adaptive(lab, lab.fake(sees(SEES)), *LIMITED, "--dry-run")
         assert "cost of the first waves: about $" in done.out
         (line,) = [one for one in done.out.splitlines() if one.startswith("cost of all waves: ")]
         assert re.fullmatch(r"cost of all waves: about \$[\d,]+, at most \$[\d,]+", line)
-        budget = (*ONE_CONDITION, "--dry-run", "--budget")
+        budget = (*LIMITED, "--dry-run", "--budget")
         for dollars, words in (("100", "is spent before all"), ("9000000", "pays for all of it")):
             assert words in adaptive(lab, lab.fake(sees(SEES)), *budget, dollars).out
-        adaptive(lab, lab.fake(sees(SEES)), *ONE_CONDITION, "--max-requests", "9")
+        adaptive(lab, lab.fake(sees(SEES)), *LIMITED, "--max-requests", "9")
         done = adaptive(lab, lab.fake(sees(SEES)), *budget, "100")
         assert "the budget of $100 may be spent before all of it is asked" in done.out
 

@@ -328,7 +328,7 @@ class TestOtherRuns:
         command = (
             *("--task", str(bed.lab.ones), "--adaptive", "--samples", "12"),
             *("--model", f"{bed.provider}/fake", "--base-url", "URL"),
-            *("--lengths", "20,40,80"),
+            *("--lengths", "20,40,80", "--axis", "separator=none"),
         )
         sound = self.tables(bed, NONE, command)
         for faults in self.FAULTY:

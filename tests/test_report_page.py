@@ -99,9 +99,9 @@ def section_of(*folders: Path, threshold: float = THRESHOLD) -> Section:
     return section
 
 
-def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
+def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4, samples: int = 40) -> Path:
     """Sees four symbols without separators and all with commas."""
-    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=40, model=model)
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=samples, model=model)
     lab.run(wanted, ScriptedProvider(right_to(reach, with_comma=99)))
     return wanted.folder
 
@@ -133,7 +133,7 @@ def test_each_prompt_is_made_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(details, "make_sample", counted)
     folders = [
-        moved_run(lab, name, reach) for name, reach in (("scripted/a", 4), ("scripted/b", 8))
+        moved_run(lab, name, reach, 20) for name, reach in (("scripted/a", 4), ("scripted/b", 8))
     ]
     page = report(lab, *folders, tasks=str(lab.plain))
     asked = {sample["id"]: sample["prompt"] for sample in samples_of(page)}
@@ -457,7 +457,7 @@ def test_the_same_runs_give_the_same_page(lab: Lab) -> None:
 def test_areas_over_other_lines_are_named(lab: Lab) -> None:
     """Where the lines are the same, nothing is said."""
     said = "areas over other lines cannot be compared"
-    folder, same = moved_run(lab), moved_run(lab, "scripted/same")
+    folder, same = (moved_run(lab, f"scripted/{name}", samples=4) for name in ("one", "same"))
     assert said not in report(lab, folder, same)
     wanted = lab.wanted(lengths=[2, 4, 8], samples=4, model="scripted/other")
     lab.run(wanted)

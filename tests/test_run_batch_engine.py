@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.tables.results import TABLE
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import TABLE, write_results
 from eyechart.harness.cli import app
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
@@ -107,14 +108,18 @@ def serve(*plots: Plot, **more: Any) -> Iterator[BatchServer]:
 
 
 def batched(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -> Done:
-    """`bench run --tier batch` of the lab's task at the stand-in."""
-    place = ("--model", MODEL, "--base-url", server.base_url)
-    return lab.bench_run(*place, "--tier", "batch", *arguments, **more)
+    """`bench run --tier batch` of the lab's task at the stand-in; it only asks."""
+    return lab.bench_ask(*at(server), "--tier", "batch", *arguments, **more)
 
 
 def direct(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -> Done:
     """The same without a batch."""
-    return lab.bench_run("--model", MODEL, "--base-url", server.base_url, *arguments, **more)
+    return lab.bench_ask(*at(server), *arguments, **more)
+
+
+def at(server: BatchServer) -> tuple[str, ...]:
+    """Where the model is asked."""
+    return ("--model", MODEL, "--base-url", server.base_url)
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -122,6 +127,8 @@ def tables(out: Path) -> dict[str, bytes]:
     lines in their journals.
     """
     names = (TABLE, "effective_length.csv", "diagnosis.csv", "verdicts.json")
+    for manifest in (out / "runs").rglob(MANIFEST):
+        write_results(read_run(manifest.parent))
     found = [path for name in names for path in (out / "runs").rglob(name)]
     assert found
     left_out = {
@@ -251,7 +258,7 @@ class TestWell:
     def test_states_are_said_when_they_change(self, lab: Lab) -> None:
         """On stderr, once each, with counts; the tables alone on stdout."""
         with serve(Plot(way=("validating", *["in_progress"] * 4, "finalizing"))) as server:
-            done = batched(lab, server)
+            done = lab.bench_run(*at(server), "--tier", "batch")
         first, *others = done.err.splitlines()
         assert first == f"openai/my-model is asked at {server.base_url}, without a key"
         states = [line.partition(" is ")[2].partition(",")[0] for line in others]
