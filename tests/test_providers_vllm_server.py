@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,6 @@ from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunE
 from eyechart.providers.vllm.client import VllmProvider, open_provider
 from eyechart.providers.vllm.server import VllmServer
 from tests.conftest import PATIENCE_S
-from tests.forked import Forked
 
 STAND_IN = """
 import http.server, json, os, subprocess, sys
@@ -41,6 +41,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         os._exit(7)
 http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
+
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Started:
@@ -189,19 +192,23 @@ def test_being_cancelled_while_it_starts_leaves_nobody(tmp_path: Path) -> None:
     assert all_gone(started.pids)
 
 
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.test_providers_vllm_server import Started
+started = Started(Path(sys.argv[2]))
+async def work():
+    await started.server.start()
+    os.kill(os.getpid(), signal.SIGKILL)
+started.run(work)
+"""
+
+
 def test_killed_with_its_bench(tmp_path: Path) -> None:
     """Nobody could end it, and it does not keep the GPU."""
-
-    def command() -> None:
-        started = Started(tmp_path)
-
-        async def work() -> None:
-            await started.server.start()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        started.run(work)
-
-    assert Forked(command, tmp_path).wait() == -signal.SIGKILL
+    command = (sys.executable, "-c", KILLED, str(ROOT), str(tmp_path))
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     server, its_child = Started(tmp_path).pids
     try:
         assert all_gone([server])

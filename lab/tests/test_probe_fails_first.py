@@ -160,4 +160,4 @@ def test_the_picture(lab: Lab) -> None:
     assert lab.bench("report", run, probe, "-o", page).code == 0
     text = page.read_text(encoding="utf-8")
     assert "What fails first" in text
-    assert text.count("Bars are 95 % intervals;") == 1  # other charts: the smallest and largest value
+    assert text.count("Bars are 95 % intervals;") == 1  # elsewhere: smallest and largest value
