@@ -376,7 +376,7 @@ class TestConditions:
         task = ("--task", "counting/ones", "--lengths", "5,10", "--samples", "2")
         axes = ("--axis", "strategy=direct,cot_zero_shot", "--axis", "separator=none,comma")
         model = lab.fake(lambda _: "Final answer: 5")
-        lab.bench("run", *task, *axes, "--model", model, "--out", lab.out)
+        lab.bench_ask(*task, *axes, "--model", model, "--out", lab.out)
         verdict = compare_conditions(read_run(lab.the_run()), "separator", ["none", "comma"])
         assert [dict(one.condition) for one in verdict.conditions] == [
             {"strategy": "direct", "order": "question_first"},

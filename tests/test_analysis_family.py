@@ -391,7 +391,7 @@ class TestSentence:
             wrong = "position=last" in request.sample_id
             return "no" if wrong else f"Final answer: {'01'['odd=absent' in request.sample_id]}"
 
-        lab.bench("run", *task, "--model", lab.fake(first_only), "--out", lab.out, "--fresh")
+        lab.bench_ask(*task, "--model", lab.fake(first_only), "--out", lab.out, "--fresh")
         said = headline(read_run(lab.the_run()))
         assert said.endswith("(same rows; controls are left out).")
 

@@ -443,7 +443,7 @@ def test_the_real_package_takes_runs_of_every_kind(lab: Lab) -> None:
     outcome, with texts, with tasks that have no axes, and with the embedded model.
     """
     copying = ("copying/repeated_words", "--samples", "3", "--lengths", "5", "--model", "tiny")
-    assert lab.bench("run", "--out", lab.out, "--task", *copying).code == 0
+    assert lab.bench_ask("--out", lab.out, "--task", *copying).code == 0
     assert export(lab, *runs_of(lab, "tiny")).code == 0
     for task in (lab.plain, lab.echo):
         assert lab.bench_ask("--model", lab.fake(right), task=task).code == 0

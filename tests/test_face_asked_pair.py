@@ -363,7 +363,7 @@ def test_the_embedded_model(lab: Lab) -> None:
     """It is asked again as its run was."""
     for model in ("tiny", "oracle:12"):
         command = ("--task", "counting/words", "--model", model, "--samples", "5", "--out", lab.out)
-        assert lab.bench("run", *command, "--lengths", "5,10,20,40").code == 0
+        assert lab.bench_ask(*command, "--lengths", "5,10,20,40").code == 0
     folders = sorted(path.parent for path in lab.out.rglob(MANIFEST))
     before = [len(records(folder)) for folder in folders]
     done = lab.bench("compare", *folders, "--ask", "--max-requests", "40")

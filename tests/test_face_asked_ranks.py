@@ -232,8 +232,8 @@ def test_each_draw_is_a_request(lab: Lab) -> None:
         for counts, run in zip(more, pair, strict=True)
     ]
     assert rows_of_pair == [10, 10]
-    runs.ask("--max-requests", "40")
-    assert 0 < sum(count(runs).values()) <= 40
+    runs.ask("--max-requests", "20")
+    assert 0 < sum(count(runs).values()) <= 20
 
 
 def test_ready_items_are_asked_as_far_as_they_go(lab: Lab) -> None:

@@ -266,7 +266,7 @@ class TestReadings:
         asked = ("--axis", "separator=none", "--lengths", "5,10", "--samples", "4")
         for reading in ("reply", "likelihood"):
             wanted = ("--task", "counting/ones", "--model", "tiny", *asked, "--read", reading)
-            assert lab.bench("run", *wanted, "--out", lab.out).code == 0
+            assert lab.bench_ask(*wanted, "--out", lab.out).code == 0
         said, chosen = (next((lab.out / "runs" / n / "counting").iterdir()) for n in _READINGS)
         return said, chosen
 

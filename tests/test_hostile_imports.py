@@ -23,7 +23,7 @@ from tests.conftest import Done, Lab
 DEEP = b"[" * 100_000 + b"]" * 100_000
 GOOD = b'{"reply": "3", "target": 3, "length": 4}\n'
 LM_EVAL = b'{"doc_id": %s, "doc": %s, "resps": %s, "arguments": %s, "target": %s}\n'
-FILES = {
+FILES: dict[str, bytes | Callable[[], bytes]] = {
     "empty.jsonl": b"",
     "empty.csv": b"",
     "empty.eval": b"",
@@ -38,7 +38,7 @@ FILES = {
     "nul.jsonl": b"\0" * 1000 + b"\n",
     "nul.csv": b"reply,target,length\n\0,\0,\0\n",
     "quotes.csv": b'reply,target,length\n"3,3,4\n',
-    "columns.csv": b",".join(b"c%d" % n for n in range(1_000_000)) + b"\n1,2\n",
+    "columns.csv": lambda: b",".join(b"c%d" % n for n in range(1_000_000)) + b"\n1,2\n",
     "utf16.csv": "reply,target,length\n3,3,4\n".encode("utf-16"),
     "lm_eval.jsonl": LM_EVAL % (b"{}", b"[]", DEEP[:900] + DEEP[-900:], b"[[[]]]", b"NaN")
     + LM_EVAL % (b"1e999", b"null", b'[["3", "4"]]', b'{"gen_args_0": []}', b"{}"),
@@ -52,7 +52,8 @@ def test_a_file_of_a_stranger(lab: Lab, name: str) -> None:
     if name.endswith(".eval"):
         pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install -e '.[inspect]'")
     path = lab.folder / name
-    path.write_bytes(FILES[name])
+    content = FILES[name]
+    path.write_bytes(content() if callable(content) else content)
     done = bench_import(lab, path)
     assert done.code in (1, 2)
     said = done.err.splitlines()

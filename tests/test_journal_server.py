@@ -46,7 +46,7 @@ def serving(*entries: Mapping[str, Any] | None) -> Iterator[list[FakeServer]]:
 
 
 def ask(lab: Lab, samples: int, *arguments: str, model: str = "m8") -> Done:
-    return lab.bench_run("--model", model, "--samples", str(samples), *arguments)
+    return lab.bench_ask("--model", model, "--samples", str(samples), *arguments)
 
 
 def at(*servers: FakeServer) -> list[str]:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -381,7 +382,9 @@ def test_a_scale_has_ticks(lengths: list[float]) -> None:
 class TestChooser:
     """The first screen of the published page."""
 
-    def table(self) -> RankTable:
+    @staticmethod
+    @cache
+    def table() -> RankTable:
         """That of the recorded models."""
         (group, *_) = groups_of(published())
         return table_of(group, AT, "items")

@@ -397,7 +397,7 @@ class TestDoors:
     def test_an_oracle_answers_the_target_of_each_turn(self, lab: Lab) -> None:
         """So no turn before the last one is wrong, and the last one where the sample is."""
         task = ("--task", "turns/running_sum", "--lengths", "2,3,5", "--exact", "--samples", "2")
-        assert lab.bench("run", *task, "--model", "oracle:3", "--out", lab.out).code == 0
+        assert lab.bench_ask(*task, "--model", "oracle:3", "--out", lab.out).code == 0
         done = lab.bench("samples", lab.the_run(), "--limit", "0", "--json")
         rows = list(map(json.loads, done.out.splitlines()))
         found = {(row["length"], row["outcome"], row["first_wrong_turn"]) for row in rows}

@@ -63,7 +63,7 @@ def test_sentences_name_the_unit(lab: Lab) -> None:
     """Of a run and of a comparison; "symbols" is said nowhere."""
     path = task(lab.folder)
     for far in ("7", "15"):
-        lab.bench("run", "--task", path, "--model", f"oracle:{far}", "--out", lab.out)
+        lab.bench_ask("--task", path, "--model", f"oracle:{far}", "--out", lab.out)
     runs = sorted(str(run) for run in (lab.out / "runs").glob("oracle/*/*/*"))
     scored = lab.bench("score", *runs)
     compared = lab.bench("compare", *runs)
@@ -80,7 +80,7 @@ def test_the_unit_is_no_part_of_the_identity(lab: Lab) -> None:
     """It changes no prompt and no verdict; a run keeps it in its manifest."""
     path = task(lab.folder)
     digest = open_tasks(str(path))[0].spec.digest()
-    lab.bench("run", "--task", path, "--model", "oracle:7", "--out", lab.out)
+    lab.bench_ask("--task", path, "--model", "oracle:7", "--out", lab.out)
     assert read_run(lab.the_run()).spec.unit == "words"
     task(lab.folder, TASK.replace("unit: words\n", ""))
     assert open_tasks(str(path))[0].spec.digest() == digest
@@ -98,7 +98,7 @@ def test_a_unit_is_a_plain_word(lab: Lab, unit: str) -> None:
 def test_an_export_names_the_unit(lab: Lab) -> None:
     """In the description and as the unit of the metric."""
     path = task(lab.folder)
-    lab.bench("run", "--task", path, "--model", "oracle:7", "--out", lab.out)
+    lab.bench_ask("--task", path, "--model", "oracle:7", "--out", lab.out)
     out = lab.folder / "shared"
     lab.bench("export", "every-eval-ever", lab.the_run(), "--no-samples", "-o", out)
     texts = [file.read_text() for file in out.rglob("*.json")]

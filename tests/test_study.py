@@ -633,6 +633,7 @@ class TestDryRun:
         assert "'lengths' in the study's file limits them" in done.out
         assert not {"--lengths", "--max-tokens"} & set(done.out.split())
 
+    @pytest.mark.usefixtures("no_page")
     @pytest.mark.parametrize(("more", "answered"), [((), "18"), (("--fresh",), "0")])
     def test_a_fresh_start_counts_no_answers(
         self, lab: Lab, more: tuple[str, ...], answered: str

@@ -138,7 +138,7 @@ def test_a_run_is_judged_by_its_scorer(lab: Lab) -> None:
     """Also later, as long as the scorer is there; else one line says what is missing."""
     opened(lab.folder)
     file, out = lab.folder / "near.yaml", lab.folder / "results"
-    assert lab.bench("run", "--task", file, "--model", "tiny", "--out", out).code == 0
+    assert lab.bench_ask("--task", file, "--model", "tiny", "--out", out).code == 0
     (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
     usual = read_run(folder).samples["outcome"].map(OUTCOMES.__getitem__)
     assert set(usual) <= {"correct", "incorrect"}
