@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 import eyechart
 from eyechart.harness.face.python.ask import run_anywhere
-from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
-from tests.test_imports import ROOT
+from tests.conftest import SLOW, Lab, has_lines, records, wait_for
+from tests.forked import Forked
 
 RUNS = "asyncio.run(notebook())"
 LOOPS = "asyncio.new_event_loop().run_until_complete(notebook())"
@@ -72,25 +72,25 @@ class TestLoop:
         ],
     )
     def test_ctrl_c_in_a_notebook_ends_the_run_in_order(
-        self, loop: str, deaf_to: int, said: list[str]
+        self, tmp_path: Path, loop: str, deaf_to: int, said: list[str]
     ) -> None:
         """The work is cancelled, and again by a second interrupt; when it has ended, the interrupt
         is raised. Work that does not end is left alone after the third.
         """
         code = INTERRUPTED.format(loop=loop, deaf_to=deaf_to)
-        with subprocess.Popen(
-            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            lines = []
-            try:
-                for line in map(str.strip, process.stdout):
+        reader, writer = os.pipe()
+        process = Forked(lambda: exec(code, {}), tmp_path, stdout=writer)  # noqa: S102  ours
+        os.close(writer)
+        lines = []
+        try:
+            with os.fdopen(reader) as stdout:
+                for line in map(str.strip, stdout):
                     lines.append(line)
                     if line in ("begun", "cancelled") and lines.count("cancelled") <= deaf_to:
-                        os.kill(process.pid, signal.SIGINT)
-                process.wait(timeout=60)
-            finally:
-                process.kill()
+                        process.send_signal(signal.SIGINT)
+            process.wait()
+        finally:
+            process.kill()
         assert lines == ["begun", *said]
 
 
@@ -137,23 +137,18 @@ class TestSignals:
         """The process ends, and the same call goes on: it asks what has no reply."""
         (lab.folder / "slow.py").write_text(SLOW)
         log = lab.folder / "log"
-        environ = os.environ | {"SLOW_LOG": str(log), "SLOW_S": "0", "STOPS_AT": "5"}
-        environ["PYTHONPATH"] = os.pathsep.join([str(lab.folder), str(ROOT)])
+        for name, value in (("SLOW_LOG", str(log)), ("SLOW_S", "0"), ("STOPS_AT", "5")):
+            lab.monkeypatch.setenv(name, value)
+        lab.monkeypatch.syspath_prepend(lab.folder)
         code = SCRIPT.format(task=str(lab.ones), out=str(lab.out), within=within)
-        command = [sys.executable, "-c", code]
-        with subprocess.Popen(
-            command, env=environ, stdout=subprocess.PIPE, cwd=lab.folder
-        ) as process:
-            wait_for(lambda: has_lines(log, 6), process)
-            process.send_signal(number)
-            (lab.folder / "go").touch()  # the reply in flight may come
-            out, _ = process.communicate(timeout=PATIENCE_S)
+        process = Forked(lambda: exec(code, {}), lab.folder)  # noqa: S102  ours
+        wait_for(lambda: has_lines(log, 6), process)
+        process.send_signal(number)
+        (lab.folder / "go").touch()  # the reply in flight may come
+        out, _ = process.communicate()
         assert out.decode().strip() == ends
         replies = [record for record in records(lab.the_run()) if "reply" in record]
         assert 5 <= len(replies) < 16
-        lab.monkeypatch.syspath_prepend(lab.folder)
-        lab.monkeypatch.setenv("SLOW_LOG", str(log))
-        lab.monkeypatch.setenv("SLOW_S", "0")
         lab.add_provider("slow", "slow:open_provider")
         again = eyechart.run(lab.ones, "slow/x", out=lab.out, warn=lambda _line: None)
         assert again.missing == 0
