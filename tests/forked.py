@@ -102,7 +102,6 @@ def _ended(
         )
         os.chdir(folder)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         command()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

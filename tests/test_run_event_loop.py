@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from eyechart.harness.run.event_loop import run_in_loop
+
 DEAF = """
 import asyncio, os, signal, sys
 from eyechart.harness.run.event_loop import run_in_loop
@@ -55,10 +57,23 @@ def test_the_third_interrupt_ends_what_does_not_end(signals: int, lines: list[st
 
 def test_a_result_comes_back() -> None:
     """Of whatever type."""
-    from eyechart.harness.run.event_loop import run_in_loop
 
     async def seven() -> int:
         await asyncio.sleep(0)
         return 7
 
     assert run_in_loop(seven()) == 7
+
+
+def test_signals_have_the_handlers_of_before() -> None:
+    """So SIGTERM also ends a command whose loop has ended, and which makes its tables."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    during: list[object] = []
+
+    async def look() -> None:
+        during.extend(signal.getsignal(number) for number in numbers)
+
+    run_in_loop(look())
+    assert [signal.getsignal(number) for number in numbers] == before
+    assert all(one != other for one, other in zip(during, before, strict=True))

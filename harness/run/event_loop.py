@@ -63,15 +63,21 @@ async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
         if not task.cancelling():  # a terminal that closes may send the signal twice
             task.cancel()
 
+    before: dict[signal.Signals, Any] = {}
     for name, handler in (("SIGTERM", task.cancel), ("SIGHUP", hang_up)):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             with suppress(NotImplementedError):  # on Windows
+                handler_before = signal.getsignal(number)
                 loop.add_signal_handler(number, handler)
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
+                before[number] = handler_before
+    of_interrupts = signal.getsignal(signal.SIGINT)
+    if of_interrupts is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     try:
         return await main
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, of_interrupts)
+        for number, handler_before in before.items():
+            loop.remove_signal_handler(number)  # one of uvloop would stay, and do nothing
+            signal.signal(number, handler_before)
