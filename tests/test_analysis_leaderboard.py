@@ -252,8 +252,10 @@ class TestLeftOut:
         """Is an error where all runs are taken too, at each door; nothing is written."""
         (made(lab).folder / MANIFEST).write_text("{")
         made_by(lab).one_line(1, "left out", "cannot be read")
-        assert made_by(lab, "--json").code == 1
-        assert made_by(lab, "--format", "markdown").code == 1
+        done = made_by(lab, "--json")
+        assert (done.code, json.loads(done.out)["file"]) == (1, None)
+        done = made_by(lab, "--format", "markdown")
+        assert (done.code, done.out) == (1, "")
         assert not (lab.out / "leaderboard.csv").exists()
 
     def test_a_manifest_that_cannot_be_read_beside_a_sound_one(self, lab: Lab) -> None:

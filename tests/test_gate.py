@@ -410,6 +410,12 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
         (("new.json", "RUN", "--save", "new.json"), 2, "new.json is no folder of a run; --save"),
         (("BASE", "RUN", "--save", "ones.yaml"), 2, "named once, before the runs: bench gate --s"),
         (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),
+        (
+            ("--save", "new.json", "RUN", "--junit", "x.xml"),
+            2,
+            "compares no runs, which --junit is",
+        ),
+        (("--save", "new.json", "RUN", "--fail-if", "worse"), 2, "which --fail-if is for; leave"),
     ],
 )
 def test_mistakes_have_other_codes(

@@ -22,5 +22,5 @@ def check_form(form: str, others: Mapping[str, object]) -> None:
 
 def print_tables(groups: Iterable[Iterable[PaperTable]], form: str) -> None:
     """Prints tables with an empty line between."""
-    texts = [table.text(form) for tables in groups for table in tables]
-    echo(*"\n\n".join(texts).split("\n"))
+    for place, table in enumerate(table for tables in groups for table in tables):
+        echo(*[""] * (place > 0), *table.text(form).split("\n"))

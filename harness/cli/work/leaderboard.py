@@ -303,7 +303,7 @@ def document(output: Path, ranked: Sequence[Section], at: Sequence[int] = ()) ->
     page = output.with_suffix(".html")
     rows = [{name: _value(name, text) for name, text in row.items()} for row in read_rows(output)]
     return {
-        "file": output,
+        "file": output if output.exists() else None,
         "page": page if page.exists() else None,
         "findings": [
             finding_columns(one) for table in rank_tables(ranked, at) for one in table.of_tasks

@@ -164,7 +164,6 @@ def save(
     folders: Sequence[Path],
     judging: JudgeSettings,
     *,
-    asks: bool,
     all_findings: bool,
 ) -> int:
     """Saves a baseline of these runs, and prints what they are worth as one.
@@ -181,8 +180,6 @@ def save(
             f"{file} is no folder of a run; --save takes no value, and the baseline is named once, "
             "before the runs: bench gate --save BASELINE RUN…"
         )
-    if asks:
-        raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     runs = [read_run(folder, warn, judging) for folder in folders]
     check_output("BASELINE", baseline)
     make_folder_of(baseline)

@@ -23,6 +23,7 @@ from eyechart.harness.cli.parsing.options import (
     takes,
 )
 from eyechart.harness.cli.parsing.settings import Verb
+from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.judging import JUDGING
 
 gate_app = typer.Typer(rich_markup_mode=None)
@@ -91,7 +92,16 @@ def gate(
     asking = limits_of(given, ask=ask, requests=max_requests, dry_run=dry_run)
     judging = judging_of(given)
     if save:
-        raise typer.Exit(command.save(baseline, runs, judging, asks=ask, all_findings=all_findings))
+        of_comparing = {
+            "--ask": ask,
+            "--junit": junit,
+            "--summary": summary,
+            "--fail-if": judging.fail_if,
+            "--json": as_json,
+        }
+        if vain := next((option for option, value in of_comparing.items() if value), None):
+            raise UsageError(f"--save compares no runs, which {vain} is for; leave out one of them")
+        raise typer.Exit(command.save(baseline, runs, judging, all_findings=all_findings))
     files = Files(junit, summary)
     raise typer.Exit(
         command.gate(
