@@ -77,3 +77,20 @@ def test_signals_have_the_handlers_of_before() -> None:
     run_in_loop(look())
     assert [signal.getsignal(number) for number in numbers] == before
     assert all(one != other for one, other in zip(during, before, strict=True))
+
+
+def test_an_interrupt_in_a_task_leaves_no_handler() -> None:
+    """Where the loop is closed before `main` has ended."""
+
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    async def both() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(interrupted())
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_loop(both())
+    assert signal.getsignal(signal.SIGTERM) == before

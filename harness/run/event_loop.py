@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 _Result = TypeVar("_Result")
 MAX_INTERRUPTS = 2
 """Interrupts that cancel; the next one is raised."""
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals besides Ctrl-C that end a command; Windows has no SIGHUP."""
 
 
 def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
@@ -24,11 +26,15 @@ def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
         KeyboardInterrupt: a signal ended `main`.
     """
     gc.freeze()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        try:
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_until_ended(main))
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for number, handler in before.items():  # uvloop leaves its own, which do nothing any more
+            signal.signal(number, handler)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -63,21 +69,16 @@ async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
         if not task.cancelling():  # a terminal that closes may send the signal twice
             task.cancel()
 
-    before: dict[signal.Signals, Any] = {}
-    for name, handler in (("SIGTERM", task.cancel), ("SIGHUP", hang_up)):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             with suppress(NotImplementedError):  # on Windows
-                handler_before = signal.getsignal(number)
-                loop.add_signal_handler(number, handler)
-                before[number] = handler_before
-    of_interrupts = signal.getsignal(signal.SIGINT)
-    if of_interrupts is not signal.SIG_IGN:
+                loop.add_signal_handler(
+                    number, task.cancel if number == signal.SIGTERM else hang_up
+                )
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     try:
         return await main
     finally:
-        signal.signal(signal.SIGINT, of_interrupts)
-        for number, handler_before in before.items():
-            loop.remove_signal_handler(number)  # one of uvloop would stay, and do nothing
-            signal.signal(number, handler_before)
+        signal.signal(signal.SIGINT, before)
