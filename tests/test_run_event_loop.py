@@ -85,10 +85,16 @@ def test_an_interrupt_in_a_task_leaves_no_handler() -> None:
     async def interrupted() -> None:
         raise KeyboardInterrupt
 
+    async def interrupted_again() -> None:
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
     async def both() -> None:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(2):
-                tasks.create_task(interrupted())
+            tasks.create_task(interrupted())
+            tasks.create_task(interrupted_again())
 
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt):
