@@ -140,6 +140,15 @@ class TestPairs:
         same = mean_area([(pair[0], pair[0])])
         assert (same.p, same.difference) == (1.0, 0.0)
 
+    def test_the_narrow_interval_has_zero_where_p_is_above_a_tenth(self) -> None:
+        """Four rows that all differ have p 0.125, and draws that are all above 0.1."""
+        rows = np.ones((4, 7))
+        pair = paired(answers(rows > 0), answers(rows < 0))
+        assert pair is not None
+        area = mean_area([pair])
+        assert area.p == pytest.approx(2 / 2**4, abs=0.02)
+        assert area.equivalence_ci[0] == 0 < area.equivalence_ci[1]
+
     def test_a_difference_is_covered(self) -> None:
         """Of areas, at the nominal rate."""
         rng = np.random.default_rng(6)

@@ -246,8 +246,8 @@ def _accuracies(counts: tuple[int, int, int, int], resamples: int) -> PairedArea
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES) -> PairedArea:
     """The mean areas of several pairs, the interval of their difference, and its test.
 
-    The interval is that of the draws; where it and the test disagree about 0, its end on that side
-    is 0, or that of the test.
+    The intervals are those of the draws. Where the 95 % interval and the test disagree about 0, its
+    end on that side is 0, or that of the test; the 90 % interval has 0 where p is 0.10 or more.
     """
     (first, second), (wide, narrow) = _areas(pairs, resamples)
     p, least = label_test(pairs, resamples=resamples)
@@ -256,6 +256,8 @@ def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES) -> PairedAre
         low, high = min(low, 0.0), max(high, 0.0)
     elif low <= 0 <= high:
         low, high = (difference - least, high) if difference > 0 else (low, difference + least)
+    if p >= 2 * _EQUIVALENCE_TAIL:
+        narrow = min(narrow[0], 0.0), max(narrow[1], 0.0)
     return PairedArea(first, second, (low, high), narrow, p)
 
 
