@@ -64,7 +64,7 @@ def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
     assert len(journals(shared)) == 2
     assert lab.bench("score", shared).code == 0
     whole = lab.folder / "whole"
-    assert lab.bench_ask("--model", "oracle:4", "--out", whole).code == 0
+    assert lab.bench_run("--model", "oracle:4", "--out", whole).code == 0
     (alone,) = find_runs(whole)
     assert (shared / TABLE).read_bytes() == (alone / TABLE).read_bytes()
 
