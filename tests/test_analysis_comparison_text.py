@@ -147,8 +147,8 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
     ],
 )
 def test_the_p_values_of_the_lines(lab: Lab, wrong: dict[int, int], lengths: str, p: str) -> None:
-    """The least and the largest; equal ones, and that of one line, stand there once. `wrong`:
-    length -> rows.
+    """The sentence has the least and the largest p of the lines, and one number if they are equal.
+    `wrong`: length -> number of rows that the second model has wrong.
     """
     first = read_run(run(lab, "scripted/a", samples=10))
 

@@ -249,7 +249,7 @@ class TestLeftOut:
         assert made_by(lab, "--format", "markdown").code == 0
 
     def test_no_manifest_that_can_be_read(self, lab: Lab) -> None:
-        """Is an error where all runs are taken too, at each door; nothing is written."""
+        """Ends with 1 in the terminal, with --json and with --format; nothing is written."""
         (made(lab).folder / MANIFEST).write_text("{")
         made_by(lab).one_line(1, "left out", "cannot be read")
         done = made_by(lab, "--json")

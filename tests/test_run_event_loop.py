@@ -66,7 +66,7 @@ def test_a_result_comes_back() -> None:
 
 
 def test_signals_have_the_handlers_of_before() -> None:
-    """So SIGTERM also ends a command whose loop has ended, and which makes its tables."""
+    """SIGTERM then also ends a command that makes its tables after its loop has ended."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
     during: list[object] = []
@@ -80,7 +80,7 @@ def test_signals_have_the_handlers_of_before() -> None:
 
 
 def test_an_interrupt_in_a_task_leaves_no_handler() -> None:
-    """Where the loop is closed before `main` has ended."""
+    """Two interrupts close the loop before `main` has ended; SIGTERM has its old handler again."""
 
     async def interrupted() -> None:
         raise KeyboardInterrupt

@@ -42,7 +42,7 @@ class Figure:
     hint: str = ""
     """How its marks are read: what the page says above it."""
     swatches: Mapping[str, str] = field(default_factory=dict)
-    """A legend that cannot be clicked: name -> colour."""
+    """The entries of a legend that a click does not change: name -> colour."""
     least: int = 270
     """The smallest width of a panel on the page, in pixels."""
     below: int = 0

@@ -72,11 +72,12 @@ def gate(
 ) -> None:
     """Compare runs with a saved baseline, as bench compare does, and end with an exit code.
 
-    Exit codes, also of bench compare --fail-if: 0, passed; 1, a run or the baseline cannot be read;
-    2, they cannot be compared, or the command line is wrong; 3 and 4, by the verdict, as the end of
-    --help says (a gate has --fail-if worse unless it says otherwise). A run is incomplete if it
-    lacks samples of the other one, and not comparable if something else than sight limits it or no
-    area can fall by more than the margin.
+    Exit codes: 0, passed; 1, a run or the baseline cannot be read; 2, they cannot be compared, or
+    the command line is wrong; 3 or 4, the verdict on a run fails. The end of --help lists, for each
+    value of --fail-if, which verdicts give 3 and which give 4. Without --fail-if a gate takes
+    worse. bench compare --fail-if has the same codes. A run is incomplete if it lacks samples of
+    the other one. It is not comparable if something else than sight limits it, or if no area can
+    fall by more than the margin.
 
     --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
     the same models and tasks, and no other, and says how likely it calls an unchanged model worse
